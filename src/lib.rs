@@ -1,0 +1,5 @@
+//! A single-step tracer that lives inside the traced process: see `docs/architecture.md`.
+
+pub mod address;
+pub mod record;
+pub mod registers;

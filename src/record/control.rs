@@ -1,0 +1,94 @@
+//! The control block: one shared page between `overstep trace` and every armed process of its tree.
+//!
+//! It lives in a memfd of its own, not in the trace file: it says what to do and how far the file has grown,
+//! which is of no use to a reader afterwards.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Engine {
+    Breakpoint = 1,
+    TrapFlag = 2,
+    Instructions = 3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Delivery {
+    Sigtrap = 1,
+    Fasync = 2,
+    /// The trap flag needs no event; its #DB arrives as a plain SIGTRAP.
+    Trap = 3,
+}
+
+/// How an event that its REFRESH limit stopped is started again (kernel-facts, "Kernel versions").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Rearm {
+    /// REFRESH(1) alone.
+    Refresh = 1,
+    /// REFRESH(1), then PERIOD(1).
+    RefreshPeriod = 2,
+    /// REFRESH(2) once, then +1 per stop: every signal is POLL_IN.
+    KeepAboveZero = 3,
+    /// DISABLE, then ENABLE: no limit, every signal is POLL_IN.
+    DisableEnable = 4,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum StepMode {
+    Instruction = 1,
+    Block = 2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Into {
+    Module = 1,
+    All = 2,
+    None = 3,
+}
+
+/// What the handler and the agent have to know, fixed before the program starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub engine: Engine,
+    pub delivery: Delivery,
+    pub rearm: Rearm,
+    pub step: StepMode,
+    pub into: Into,
+    /// Trace from the nth call on; 1 is the first.
+    pub first_call: u64,
+    /// Trace this many calls; `u64::MAX` for all.
+    pub calls: u64,
+    /// Steps per thread and call before `lost: limit`; `u64::MAX` for no limit.
+    pub max_steps: u64,
+    pub registers: bool,
+    pub memory: bool,
+}
+
+/// Figures that live as long as the traced process tree. All relaxed but where said.
+#[repr(C)]
+pub struct Progress {
+    /// Bytes of the trace handed out to chunks.
+    /// ATOMICS: threads of the traced process add, the parent reads to grow the file ahead.
+    pub used: AtomicU64,
+    /// Bytes of the trace that may be touched. ATOMICS: the parent stores (release), the handler loads (acquire).
+    pub room: AtomicU64,
+    /// Futex word: threads add 1 and wake the parent when `used` nears `room`.
+    pub want: AtomicU32,
+    /// Set by the parent when the file cannot grow: the errno.
+    pub no_room: AtomicU32,
+    /// The traced process, 0 while none has entered. ATOMICS: compare-exchange by the first to enter.
+    pub owner: AtomicU32,
+    /// Processes in which the function was found and armed.
+    pub armed: AtomicU32,
+    /// Outermost entries so far; the next call's number is this plus one.
+    pub calls: AtomicU64,
+    /// Every entry, nested ones too.
+    pub entered: AtomicU64,
+    /// Entries that were traced.
+    pub traced: AtomicU64,
+}

@@ -1,0 +1,52 @@
+//! Everything in a trace that is not a retired instruction in scope.
+
+use crate::address::RuntimeAddr;
+use crate::registers::Registers;
+
+/// Why a trace knows that it misses steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LostReason {
+    /// The return guard fired, but the stepper had expected another address.
+    ReturnedUnseen = 1,
+    /// `--max-steps` was reached; the program ran on.
+    Limit = 2,
+    /// The trace file could not grow.
+    NoRoom = 3,
+    /// The kernel refused to move or re-arm the event; `detail` is the errno.
+    Rearm = 4,
+    /// The step event counted more hits than the handler saw; `detail` is the difference.
+    Uncounted = 5,
+    /// The instruction at the stop could not be decoded; the program ran on.
+    Undecodable = 6,
+    /// The signal was blocked while the event fired.
+    Blocked = 7,
+    /// No per-thread block was left, or its event could not be opened; `detail` is the errno.
+    NoThreadSlot = 8,
+    /// The program moved to another stack or left by an unwinder in a way this version does not follow.
+    FrameGone = 9,
+    /// Two events asked for the same stop and the wrong one came; control was found again at `found`.
+    Resumed = 10,
+}
+
+/// One marker, in the order it happened in its thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Marker {
+    /// An outermost entry into a traced function. `function` indexes the control block's function list.
+    Enter { function: u32, registers: Registers },
+    /// The outermost frame returned.
+    Leave { rax: u64, xmm0: [u8; 16] },
+    Signal { number: u32, handler: RuntimeAddr },
+    Sigreturn,
+    Fault { signal: u32, address: RuntimeAddr },
+    /// Control went out of scope to `target` and was taken up again at `resume`.
+    Native { target: RuntimeAddr, resume: RuntimeAddr },
+    /// An rseq critical section was run natively.
+    Rseq { start: RuntimeAddr, end: RuntimeAddr },
+    /// `stops` stops were held back while the program blocked the signal.
+    Masked { stops: u64 },
+    Fork { child: u32 },
+    Exec,
+    Exit { status: u32 },
+    Lost { reason: LostReason, expected: RuntimeAddr, found: RuntimeAddr, detail: u64 },
+}

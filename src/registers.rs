@@ -1,0 +1,45 @@
+//! The registers of one stop: sixteen general ones, RIP and RFLAGS.
+
+use crate::address::RuntimeAddr;
+
+/// Lower-case names in hardware encoding order, the order of [`Registers::general`].
+pub const GENERAL_NAMES: [&str; 16] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+];
+
+pub const RAX: usize = 0;
+pub const RCX: usize = 1;
+pub const RDX: usize = 2;
+pub const RBX: usize = 3;
+pub const RSP: usize = 4;
+pub const RBP: usize = 5;
+pub const RSI: usize = 6;
+pub const RDI: usize = 7;
+pub const R8: usize = 8;
+pub const R9: usize = 9;
+pub const R10: usize = 10;
+pub const R11: usize = 11;
+
+/// RFLAGS bits, by name as in the SDM, volume 1, section 3.4.3.
+pub mod flag {
+    pub const CF: u64 = 1 << 0;
+    pub const PF: u64 = 1 << 2;
+    pub const AF: u64 = 1 << 4;
+    pub const ZF: u64 = 1 << 6;
+    pub const SF: u64 = 1 << 7;
+    pub const TF: u64 = 1 << 8;
+    pub const DF: u64 = 1 << 10;
+    pub const OF: u64 = 1 << 11;
+    pub const RF: u64 = 1 << 16;
+}
+
+/// What the CPU held at an instruction boundary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Registers {
+    /// General registers in hardware encoding order: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 … r15.
+    pub general: [u64; 16],
+    pub rip: RuntimeAddr,
+    /// RFLAGS without RF, and without a TF that the tracer set.
+    pub rflags: u64,
+}
