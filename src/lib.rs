@@ -1,5 +1,6 @@
 //! A single-step tracer that lives inside the traced process: see `docs/architecture.md`.
 
 pub mod address;
+pub mod raw;
 pub mod record;
 pub mod registers;
