@@ -4,7 +4,8 @@ use crate::address::RuntimeAddr;
 
 /// Lower-case names in hardware encoding order, the order of [`Registers::general`].
 pub const GENERAL_NAMES: [&str; 16] = [
-    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+    "r15",
 ];
 
 pub const RAX: usize = 0;

@@ -33,20 +33,49 @@ pub enum LostReason {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Marker {
     /// An outermost entry into a traced function. `function` indexes the control block's function list.
-    Enter { function: u32, registers: Registers },
+    Enter {
+        function: u32,
+        registers: Registers,
+    },
     /// The outermost frame returned.
-    Leave { rax: u64, xmm0: [u8; 16] },
-    Signal { number: u32, handler: RuntimeAddr },
+    Leave {
+        rax: u64,
+        xmm0: [u8; 16],
+    },
+    Signal {
+        number: u32,
+        handler: RuntimeAddr,
+    },
     Sigreturn,
-    Fault { signal: u32, address: RuntimeAddr },
+    Fault {
+        signal: u32,
+        address: RuntimeAddr,
+    },
     /// Control went out of scope to `target` and was taken up again at `resume`.
-    Native { target: RuntimeAddr, resume: RuntimeAddr },
+    Native {
+        target: RuntimeAddr,
+        resume: RuntimeAddr,
+    },
     /// An rseq critical section was run natively.
-    Rseq { start: RuntimeAddr, end: RuntimeAddr },
+    Rseq {
+        start: RuntimeAddr,
+        end: RuntimeAddr,
+    },
     /// `stops` stops were held back while the program blocked the signal.
-    Masked { stops: u64 },
-    Fork { child: u32 },
+    Masked {
+        stops: u64,
+    },
+    Fork {
+        child: u32,
+    },
     Exec,
-    Exit { status: u32 },
-    Lost { reason: LostReason, expected: RuntimeAddr, found: RuntimeAddr, detail: u64 },
+    Exit {
+        status: u32,
+    },
+    Lost {
+        reason: LostReason,
+        expected: RuntimeAddr,
+        found: RuntimeAddr,
+        detail: u64,
+    },
 }
