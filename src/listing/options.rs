@@ -20,9 +20,17 @@ impl Syntax {
 }
 
 /// Choices of presentation; none of them changes what a row says.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub syntax: Syntax,
     /// Terminal colours; [`Palette::PLAIN`] by default.
     pub palette: Palette,
+    /// End a text listing with its summary; off where the summary goes elsewhere.
+    pub summary: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { syntax: Syntax::Intel, palette: Palette::PLAIN, summary: true }
+    }
 }
