@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod check;
+pub mod image;
 pub mod listing;
 pub mod raw;
 pub mod record;
