@@ -31,6 +31,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// A summary without rows, with the entries that the traced process counted.
+    #[must_use]
+    pub fn of_counters(entered: u64, traced: u64) -> Self {
+        Self { entered, traced, ..Self::default() }
+    }
+
     /// Counts one row.
     pub fn add_step(&mut self, verdict: Verdict) {
         self.steps += 1;

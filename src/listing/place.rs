@@ -22,7 +22,7 @@ impl Place {
     pub fn of(trace: &Trace, address: RuntimeAddr) -> Self {
         let module =
             trace.module(address).map(|module| (visible(file_name(&module.path)).into(), address.in_elf(module.bias)));
-        let symbol = trace.symbol(address).map(|hit| (visible(&hit.name).into(), hit.offset));
+        let symbol = trace.symbol(address).map(|hit| (visible(&hit.symbol.name).into(), hit.offset));
         Self { module, symbol }
     }
 
