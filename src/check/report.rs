@@ -107,7 +107,11 @@ impl fmt::Display for Report {
             write!(f, "\ncode: {} rows without recorded bytes", self.code_missing)?;
         }
         if self.differs_from_file > 0 {
-            write!(f, "\ncode: {} rows executed other bytes than their ELF file holds", self.differs_from_file)?;
+            write!(
+                f,
+                "\ncode: {} rows executed other bytes than their ELF file holds",
+                self.differs_from_file
+            )?;
         }
         let compared = if self.counted { "equals the stops handled" } else { "not compared" };
         write!(f, "\nstep event's own count: {compared}")

@@ -151,12 +151,8 @@ mod tests {
 
     #[test]
     fn a_limit_that_was_asked_for_is_no_loss() {
-        let lost = |reason| Marker::Lost {
-            reason,
-            expected: RuntimeAddr(1),
-            found: RuntimeAddr(2),
-            detail: 0,
-        };
+        let lost =
+            |reason| Marker::Lost { reason, expected: RuntimeAddr(1), found: RuntimeAddr(2), detail: 0 };
         let mut summary = exact(3);
         summary.add_marker(&lost(LostReason::Limit));
         assert!(summary.strict_holds());

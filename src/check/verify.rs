@@ -198,8 +198,7 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
             }
         };
         let before = self.registers_before(step, &instruction);
-        let expected =
-            expectation(&instruction, before.as_ref(), &step.memory, &self.stack, step.next);
+        let expected = expectation(&instruction, before.as_ref(), &step.memory, &self.stack, step.next);
         self.report.add_evidence(expected.basis());
         if !expected.allows(step.next) {
             let (flaw, words) = in_words(expected);
@@ -237,7 +236,14 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
         self.report.add(Finding { flaw, row: Some(row), expected, found });
     }
 
-    fn find_at_marker(&mut self, at: &MarkerEntry, place: RuntimeAddr, flaw: Flaw, expected: String, found: String) {
+    fn find_at_marker(
+        &mut self,
+        at: &MarkerEntry,
+        place: RuntimeAddr,
+        flaw: Flaw,
+        expected: String,
+        found: String,
+    ) {
         let row = self.row(at.call, at.after, at.thread, place);
         self.report.add(Finding { flaw, row: Some(row), expected, found });
     }
