@@ -61,6 +61,7 @@ fn mixed() -> Synthetic {
     trace.depth = 0;
     trace.registers.rip = at(0x1174);
     trace.registers.general[RAX] = 1;
+    trace.registers.general[RDX] = 5;
     let write: &'static Syscall =
         leak(Syscall { number: 1, arguments: [99, 0x5555_5555_6000, 5, 0, 0, 0], result: (-9_i64) as u64 });
     trace.step(0x1176, system_call, |step| step.syscall = Some(write));
@@ -109,7 +110,6 @@ fn system_call(registers: &mut Registers) {
     registers.general[RAX] = (-9_i64) as u64;
     registers.general[RCX] = at(0x1176).0;
     registers.general[R11] = registers.rflags;
-    registers.general[RDX] = 5;
 }
 
 fn leak<T>(value: T) -> &'static T {
