@@ -1,6 +1,7 @@
 //! A single-step tracer that lives inside the traced process: see `docs/architecture.md`.
 
 pub mod address;
+pub mod handler;
 pub mod image;
 pub mod raw;
 pub mod record;
