@@ -1,6 +1,8 @@
 //! A single-step tracer that lives inside the traced process: see `docs/architecture.md`.
 
 pub mod address;
+pub mod doctor;
+pub mod event;
 pub mod raw;
 pub mod record;
 pub mod registers;
