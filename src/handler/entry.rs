@@ -280,7 +280,7 @@ impl Stepper<'_> {
     fn trap_elsewhere(&mut self) {
         let rip = self.saved.rip();
         // A CPU or hypervisor that does not hold back the trap behind a load of ss: one more comes.
-        if self.thread.pending.rows().skip(1).any(|row| row.fetched.address() == rip) {
+        if self.thread.pending.rows().iter().skip(1).any(|row| row.fetched.address() == rip) {
             return self.pass_standing();
         }
         let expected = self.thread.expected;
