@@ -119,7 +119,7 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
     let bytes = unsafe { &*(address.0 as *const [u8; BLOCK]) };
     let mut known = [0; BLOCK / 8];
     let mut start = [0; BLOCK / 8];
-    let mut differs_from_file = false;
+    let mut differs = [0; BLOCK / 8];
     let mut module = NO_MODULE;
     // The block may begin before the range that has its code, never the other way round by more than a page.
     if let Some(code) = image.code_at(address).or_else(|| image.code_at(address.plus(BLOCK as u64 - 1))) {
@@ -130,18 +130,28 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
         if let Some((file, length)) = code.file {
             let mut original = [0; BLOCK];
             let inside = offset >= 0 && offset as u64 + BLOCK as u64 <= length;
-            differs_from_file = inside
-                && OwnMemory::new().read(RuntimeAddr(file.0.wrapping_add(offset as u64)), &mut original)
-                && original != *bytes;
+            if inside && OwnMemory::new().read(RuntimeAddr(file.0.wrapping_add(offset as u64)), &mut original) {
+                differences(bytes, &original, &mut differs);
+            }
         }
     }
-    let block = CodeBlock { address, bytes, known: &known, start: &start, differs_from_file, module };
+    let block = CodeBlock { address, bytes, known: &known, start: &start, differs: &differs, module };
     let symbols = image.symbols_in(address, address.plus(BLOCK as u64), SYMBOLS_PER_BLOCK);
     let mut named = [NO_SYMBOL; SYMBOLS_PER_BLOCK];
     for (to, from) in named.iter_mut().zip(symbols) {
         *to = symbol_ref(image, from);
     }
     process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))
+}
+
+/// Sets one bit for each byte that differs.
+fn differences(bytes: &[u8; BLOCK], original: &[u8; BLOCK], bits: &mut [u8; BLOCK / 8]) {
+    let pairs = bytes.chunks_exact(8).zip(original.chunks_exact(8));
+    for (bits, (here, there)) in bits.iter_mut().zip(pairs) {
+        for (bit, (here, there)) in here.iter().zip(there).enumerate() {
+            *bits |= u8::from(here != there) << bit;
+        }
+    }
 }
 
 /// Sees to it that the trace can name `target`, which lies outside every recorded block.
