@@ -3,6 +3,9 @@
 pub mod address;
 pub mod doctor;
 pub mod event;
+pub mod handler;
+pub mod image;
 pub mod raw;
 pub mod record;
 pub mod registers;
+pub mod session;
