@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_kernel_header() {
         use perf_event_open_sys::bindings as sys;
-        let header = [sys::ENABLE, sys::DISABLE, sys::REFRESH, sys::RESET, sys::PERIOD, sys::MODIFY_ATTRIBUTES];
+        let header =
+            [sys::ENABLE, sys::DISABLE, sys::REFRESH, sys::RESET, sys::PERIOD, sys::MODIFY_ATTRIBUTES];
         assert_eq!([ENABLE, DISABLE, REFRESH, RESET, PERIOD, MODIFY_ATTRIBUTES], header.map(u64::from));
     }
 }

@@ -119,16 +119,17 @@ fn clone_with_pidfd() -> Result<(u32, i32), Errno> {
     // SAFETY:
     // - no CLONE_VM: the child has a copy of everything, the stack included;
     // - `pidfd` is live and takes the 4 bytes that CLONE_PIDFD writes.
-    let pid = unsafe {
-        syscall(libc::SYS_clone, [libc::CLONE_PIDFD as u64, 0, (&raw mut pidfd) as u64, 0, 0, 0])
-    }?;
+    let pid =
+        unsafe { syscall(libc::SYS_clone, [libc::CLONE_PIDFD as u64, 0, (&raw mut pidfd) as u64, 0, 0, 0]) }?;
     Ok((pid as u32, pidfd))
 }
 
 /// Ends with the parent, and leaves no core file when a probe kills it.
 fn harden() {
     // SAFETY: both options take numbers only.
-    let _ = unsafe { syscall(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 0, 0, 0, 0]) };
+    let _ = unsafe {
+        syscall(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 0, 0, 0, 0])
+    };
     // SAFETY: as above.
     let _ = unsafe { syscall(libc::SYS_prctl, [libc::PR_SET_DUMPABLE as u64, 0, 0, 0, 0, 0]) };
 }
