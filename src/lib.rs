@@ -1,6 +1,9 @@
 //! A single-step tracer that lives inside the traced process: see `docs/architecture.md`.
 
 pub mod address;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod raw;
 pub mod record;
 pub mod registers;

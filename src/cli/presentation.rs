@@ -1,0 +1,58 @@
+//! How a listing looks: options that `list`, `trace` and `demo` share.
+
+use clap::{Args, ValueEnum};
+
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Listing")]
+pub struct Presentation {
+    /// Text for people, or JSON Lines by the documented contract
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The assembler's syntax in the text column
+    #[arg(long, value_enum, default_value_t = Syntax::Intel)]
+    pub syntax: Syntax,
+    /// Colour; `auto` means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Syntax {
+    Intel,
+    Gas,
+    Nasm,
+    Masm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    /// Whether standard output is to be coloured.
+    pub fn on_stdout(self) -> bool {
+        self.wanted(|| anstream::AutoStream::choice(&std::io::stdout()))
+    }
+
+    /// Whether standard error is to be coloured.
+    pub fn on_stderr(self) -> bool {
+        self.wanted(|| anstream::AutoStream::choice(&std::io::stderr()))
+    }
+
+    fn wanted(self, by_environment: impl FnOnce() -> anstream::ColorChoice) -> bool {
+        match self {
+            Self::Auto => by_environment() != anstream::ColorChoice::Never,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+pub struct Lookup; pub fn look_up() {}
