@@ -29,15 +29,16 @@ pub fn main() -> i32 {
 
 /// The parsed command line, or the status to end with: 0 after help, else a usage error's.
 fn parse() -> Result<Overstep, u8> {
-    Overstep::try_parse().map_err(|error| {
-        let status = match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::HOLDS,
-            _ if is_trace() => exit::OVERSTEP_FAILED,
-            _ => exit::USAGE,
-        };
+    Overstep::try_parse().map_err(|error| match (error.kind(), error.print()) {
         // A closed pipe under `--help | head` is no news.
-        let _ = error.print();
-        status
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Ok(())) => exit::HOLDS,
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Err(error))
+            if error.kind() == io::ErrorKind::BrokenPipe =>
+        {
+            exit::HOLDS
+        }
+        _ if is_trace() => exit::OVERSTEP_FAILED,
+        _ => exit::USAGE,
     })
 }
 

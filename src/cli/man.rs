@@ -25,6 +25,6 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             found.clone()
         }
     };
-    stdout::print(exit::USAGE, |out| Man::new(described).render(&mut &mut *out))?;
+    stdout::print(exit::USAGE, |out| Man::new(described).render(out))?;
     Ok(Outcome::Status(exit::HOLDS))
 }

@@ -1,6 +1,14 @@
 //! How a listing looks: options that `list`, `trace` and `demo` share.
 
+use std::io::{self, Write};
+
 use clap::{Args, ValueEnum};
+
+use crate::check::summary::Summary;
+use crate::listing::options::{self, Options};
+use crate::listing::palette::Palette;
+use crate::listing::{json, text};
+use crate::record::reader::Trace;
 
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Listing")]
@@ -53,6 +61,32 @@ impl Color {
             Self::Auto => by_environment() != anstream::ColorChoice::Never,
             Self::Always => true,
             Self::Never => false,
+        }
+    }
+}
+
+impl Presentation {
+    /// Lists `trace` on standard output, which `out` must be: it decides about colours.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&self, trace: &Trace, out: &mut impl Write) -> io::Result<Summary> {
+        let palette = if self.color.on_stdout() { Palette::TERMINAL } else { Palette::PLAIN };
+        let options = Options { syntax: self.syntax.into(), palette };
+        match self.format {
+            Format::Text => text::write(trace, &options, out),
+            Format::Json => json::write(trace, &options, out),
+        }
+    }
+}
+
+impl From<Syntax> for options::Syntax {
+    fn from(syntax: Syntax) -> Self {
+        match syntax {
+            Syntax::Intel => Self::Intel,
+            Syntax::Gas => Self::Gas,
+            Syntax::Nasm => Self::Nasm,
+            Syntax::Masm => Self::Masm,
         }
     }
 }

@@ -36,15 +36,15 @@ pub struct Arguments {
 
     /// Trace from the Nth call on
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How much",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = positive)]
     pub nth: u64,
     /// Trace this many calls [default: all]
     #[arg(long, value_name = "N", help_heading = "How much",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = positive)]
     pub calls: Option<u64>,
     /// Record this many steps of a call, then let the program run on [default: no limit]
     #[arg(long, value_name = "N", help_heading = "How much",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = positive)]
     pub max_steps: Option<u64>,
 
     /// Which registers to record
@@ -72,6 +72,14 @@ pub struct Arguments {
     /// The program and its arguments, after `--`
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
+}
+
+fn positive(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("counts start at 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 const AFTER_HELP: &str = "\
