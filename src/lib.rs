@@ -4,6 +4,7 @@ pub mod address;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+pub mod image;
 pub mod raw;
 pub mod record;
 pub mod registers;

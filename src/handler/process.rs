@@ -1,0 +1,87 @@
+//! What all threads of a traced process share. Made by the session before anything fires.
+
+#![allow(unsafe_code, reason = "the one global pointer from which a signal handler finds its state")]
+
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use perf_event_open_sys::bindings::perf_event_attr;
+
+use super::blocks::Blocks;
+use super::known::{KnownImage, TracedFunction};
+use super::perf::Breakpoint;
+use super::sigaction::KernelAction;
+use super::thread::Threads;
+use crate::address::RuntimeAddr;
+use crate::image::decode::Vendor;
+use crate::record::buffer::TraceBuffer;
+use crate::record::control::{Delivery, Progress, Settings};
+
+/// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
+/// registers, and one stays with the program.
+pub const MOST_FUNCTIONS: usize = 2;
+
+/// The armed process. Mapped once by the session, never moved, never dropped.
+pub struct Process {
+    pub settings: Settings,
+    pub vendor: Vendor,
+    pub buffer: TraceBuffer,
+    /// Shared with the parent, or with the library's own session.
+    pub progress: &'static Progress,
+    pub functions: [Option<TracedFunction>; MOST_FUNCTIONS],
+    /// Where the trigger events lie, to silence a process that is not the one traced.
+    pub triggers: [AtomicI32; MOST_FUNCTIONS],
+    /// ATOMICS: replaced (release) as a whole by the session when libraries come or go; old ones stay mapped.
+    pub image: AtomicPtr<KnownImage>,
+    /// The process that was armed; a forked child has another id. ATOMICS: relaxed, set before the first stop.
+    pub pid: AtomicU32,
+    pub step_attr: perf_event_attr,
+    pub guard_attr: perf_event_attr,
+    /// The signal of `Delivery::Fasync`.
+    pub fasync_signal: i32,
+    /// What SIGTRAP did before; a SIGTRAP that is not ours goes there.
+    pub previous: KernelAction,
+    /// Forces one wrong prediction at this row of every call, to test that it ends as `lost`; 0 never.
+    pub mispredict_at: u64,
+    pub(super) threads: Threads,
+    pub(super) blocks: Blocks,
+    pub(super) targets: Blocks,
+}
+
+/// ATOMICS: stored (release) by the session, loaded (acquire) by the handler.
+static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Process {
+    /// The process as the handler sees it, while one is armed.
+    pub(super) fn current() -> Option<&'static Self> {
+        // SAFETY: published processes live for ever.
+        unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Makes this the process the handler serves.
+    pub fn publish(&'static self) {
+        CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
+    }
+
+    /// From now on the handler treats every signal as the program's own.
+    pub fn withdraw() {
+        CURRENT.store(std::ptr::null_mut(), Ordering::Release);
+    }
+
+    pub(super) fn image(&self) -> &'static KnownImage {
+        // SAFETY: never null once published, and images live for ever.
+        unsafe { &*self.image.load(Ordering::Acquire) }
+    }
+
+    /// The traced function that starts at `address`.
+    pub(super) fn function_at(&self, address: RuntimeAddr) -> Option<TracedFunction> {
+        self.functions.iter().flatten().copied().find(|function| function.entry == address)
+    }
+
+    pub(super) fn step_event(&self) -> Breakpoint {
+        Breakpoint::closed(self.step_attr, self.settings.delivery, self.settings.rearm)
+    }
+
+    pub(super) fn guard_event(&self) -> Breakpoint {
+        Breakpoint::closed(self.guard_attr, Delivery::Sigtrap, self.settings.rearm)
+    }
+}

@@ -1,0 +1,166 @@
+//! Bytes to one instruction, as this vendor's CPUs read them.
+
+#![allow(unsafe_code, reason = "CPUID is an intrinsic that older compilers mark unsafe")]
+
+use super::access_table;
+use crate::address::RuntimeAddr;
+use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction};
+
+/// The longest instruction, in bytes (SDM volume 2, section 2.3.11).
+pub const MAX_LENGTH: usize = 15;
+
+/// Whose CPU it is. Near branches with a 66 prefix have another length on each (APM volume 3, section 1.2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Vendor {
+    /// Intel, and those who follow it: the operand-size prefix of a near branch is ignored.
+    Intel = 1,
+    /// AMD and Hygon: the prefix makes the branch 16 bits wide and cuts RIP to 16 bits.
+    Amd = 2,
+}
+
+/// The code segment's default width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Bitness {
+    Bits64 = 64,
+    /// Compatibility mode, after a far transfer to a 32-bit code segment.
+    Bits32 = 32,
+}
+
+/// Why bytes are no instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecodable {
+    #[error("the bytes end inside an instruction; read up to 15 bytes from its start")]
+    NoMoreBytes,
+    #[error("the CPU has no such instruction (it would raise #UD)")]
+    Invalid,
+}
+
+impl Vendor {
+    /// The running CPU's vendor, by CPUID leaf 0. CPUID exits to the hypervisor in a VM: ask once, keep it.
+    #[must_use]
+    pub fn of_this_cpu() -> Self {
+        #[allow(unused_unsafe, reason = "safe from Rust 1.94 on")]
+        // SAFETY: every x86_64 CPU has CPUID leaf 0 (SDM volume 2, CPUID).
+        let leaf = unsafe { std::arch::x86_64::__cpuid(0) };
+        let mut name = [0u8; 12];
+        for (part, register) in name.chunks_exact_mut(4).zip([leaf.ebx, leaf.edx, leaf.ecx]) {
+            part.copy_from_slice(&register.to_le_bytes());
+        }
+        match &name {
+            b"AuthenticAMD" | b"HygonGenuine" => Self::Amd,
+            _ => Self::Intel,
+        }
+    }
+
+    const fn decoder_options(self) -> u32 {
+        match self {
+            Self::Intel => DecoderOptions::NONE,
+            Self::Amd => DecoderOptions::AMD,
+        }
+    }
+}
+
+/// Decodes the 64-bit instruction at `ip`, whose bytes `bytes` starts with.
+///
+/// # Errors
+/// [`Undecodable`]. Up to 15 bytes are looked at; hand in as many as are readable. Of an invalid opcode
+/// whose next byte is missing it says `NoMoreBytes`.
+///
+/// # Signal safety
+/// Reads `bytes` and iced-x86's tables, which [`warm_up`] must have built in this process.
+#[inline]
+pub fn decode(bytes: &[u8], ip: RuntimeAddr, vendor: Vendor) -> Result<Instruction, Undecodable> {
+    decode_as(bytes, ip, vendor, Bitness::Bits64)
+}
+
+/// [`decode`] for a code segment of either width.
+///
+/// # Errors
+/// [`Undecodable`].
+///
+/// # Signal safety
+/// As [`decode`].
+pub fn decode_as(
+    bytes: &[u8],
+    ip: RuntimeAddr,
+    vendor: Vendor,
+    bitness: Bitness,
+) -> Result<Instruction, Undecodable> {
+    // The width is a valid one and the slice cannot wrap, so the constructor's error is never seen.
+    let Ok(mut decoder) = Decoder::try_with_ip(bitness as u32, bytes, ip.0, vendor.decoder_options()) else {
+        return Err(Undecodable::Invalid);
+    };
+    let mut instruction = Instruction::default();
+    decoder.decode_out(&mut instruction);
+    match decoder.last_error() {
+        DecoderError::None => Ok(instruction),
+        DecoderError::NoMoreBytes => Err(Undecodable::NoMoreBytes),
+        _ => Err(Undecodable::Invalid),
+    }
+}
+
+/// Builds every table that decoding and operand listing look things up in. Allocates: call it before arming.
+///
+/// The tables outlive `fork`; a process made by `exec` needs its own call.
+pub fn warm_up() {
+    let nop = decode(&[0x90], RuntimeAddr(0), Vendor::Intel);
+    debug_assert!(nop.is_ok());
+    access_table::build();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::Code;
+
+    fn code_and_length(bytes: &[u8], vendor: Vendor) -> (Code, usize) {
+        let instruction = decode(bytes, RuntimeAddr(0x1000), vendor).unwrap();
+        (instruction.code(), instruction.len())
+    }
+
+    #[test]
+    fn a_66_prefixed_call_has_another_length_on_each_vendor() {
+        let bytes = [0x66, 0xe8, 0x10, 0x00, 0x00, 0x00];
+        assert_eq!(code_and_length(&bytes, Vendor::Intel), (Code::Call_rel32_64, 6));
+        assert_eq!(code_and_length(&bytes, Vendor::Amd), (Code::Call_rel16, 4));
+    }
+
+    #[test]
+    fn a_66_prefixed_near_conditional_has_another_length_on_each_vendor() {
+        let bytes = [0x66, 0x0f, 0x84, 0x10, 0x00, 0x00, 0x00];
+        assert_eq!(code_and_length(&bytes, Vendor::Intel), (Code::Je_rel32_64, 7));
+        assert_eq!(code_and_length(&bytes, Vendor::Amd), (Code::Je_rel16, 5));
+    }
+
+    #[test]
+    fn a_66_prefixed_return_pops_two_bytes_on_amd_only() {
+        assert_eq!(code_and_length(&[0x66, 0xc3], Vendor::Intel), (Code::Retnq, 2));
+        assert_eq!(code_and_length(&[0x66, 0xc3], Vendor::Amd), (Code::Retnw, 2));
+    }
+
+    #[test]
+    fn cut_and_invalid_bytes_are_told_apart() {
+        let at = RuntimeAddr(0x1000);
+        assert_eq!(decode(&[], at, Vendor::Intel), Err(Undecodable::NoMoreBytes));
+        assert_eq!(decode(&[0x48], at, Vendor::Intel), Err(Undecodable::NoMoreBytes));
+        assert_eq!(decode(&[0x06, 0x00], at, Vendor::Intel), Err(Undecodable::Invalid));
+        assert_eq!(decode(&[0x66; 15], at, Vendor::Intel), Err(Undecodable::Invalid));
+    }
+
+    #[test]
+    fn the_same_byte_means_another_thing_in_32_bit_code() {
+        let at = RuntimeAddr(0x1000);
+        let inc = decode_as(&[0x40, 0x90], at, Vendor::Intel, Bitness::Bits32).unwrap();
+        assert_eq!((inc.code(), inc.len()), (Code::Inc_r32, 1));
+        assert_eq!(code_and_length(&[0x40, 0x90], Vendor::Intel), (Code::Nopd, 2));
+    }
+
+    #[test]
+    fn this_cpu_has_the_vendor_that_the_kernel_names() {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+        let amd = cpuinfo.contains("AuthenticAMD") || cpuinfo.contains("HygonGenuine");
+        assert_eq!(Vendor::of_this_cpu(), if amd { Vendor::Amd } else { Vendor::Intel });
+    }
+}

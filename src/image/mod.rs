@@ -1,0 +1,13 @@
+//! The program as its files and its bytes describe it: decoding, what must come next, modules and symbols.
+//!
+//! Two halves. `decode`, `class`, `successor`, `operands`, `memory` and reading a `boundary` bitmap are safe in
+//! a signal handler; the rest reads files and allocates.
+
+mod access_table;
+pub mod class;
+pub mod decode;
+mod effective;
+pub mod memory;
+pub mod operands;
+pub mod static_successor;
+pub mod successor;
