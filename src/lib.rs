@@ -4,6 +4,8 @@ pub mod address;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+pub mod doctor;
+pub mod event;
 pub mod image;
 pub mod raw;
 pub mod record;
