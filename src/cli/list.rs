@@ -25,7 +25,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let trace = open(&arguments.file)?;
-    stdout::print(exit::USAGE, |out| arguments.presentation.write(&trace, out))?;
+    stdout::print(exit::USAGE, |out| arguments.presentation.write(&trace, true, out))?;
     Ok(Outcome::Status(exit::HOLDS))
 }
 

@@ -66,17 +66,23 @@ impl Color {
 }
 
 impl Presentation {
-    /// Lists `trace` on standard output, which `out` must be: it decides about colours.
+    /// Lists `trace` on standard output, which `out` must be: it decides about colours. `summary` ends a text
+    /// listing with one.
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(&self, trace: &Trace, out: &mut impl Write) -> io::Result<Summary> {
-        let palette = if self.color.on_stdout() { Palette::TERMINAL } else { Palette::PLAIN };
-        let options = Options { syntax: self.syntax.into(), palette };
+    pub fn write(&self, trace: &Trace, summary: bool, out: &mut impl Write) -> io::Result<Summary> {
+        let palette = self.palette(self.color.on_stdout());
+        let options = Options { syntax: self.syntax.into(), palette, summary };
         match self.format {
             Format::Text => text::write(trace, &options, out),
             Format::Json => json::write(trace, &options, out),
         }
+    }
+
+    /// The colours of a stream that is to be coloured, or not.
+    pub fn palette(&self, coloured: bool) -> Palette {
+        if coloured { Palette::TERMINAL } else { Palette::PLAIN }
     }
 }
 

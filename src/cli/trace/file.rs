@@ -3,23 +3,41 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
 
-/// Opens `output` for a new trace, or a memfd without one.
-///
-/// # Errors
-/// The file exists and `force` is not given, is none that can be mapped and seeked, or cannot be created.
-pub fn open(output: Option<&Path>, force: bool) -> Result<File, Failure> {
-    match output {
-        Some(path) => named(path, force),
-        None => memfd_create(c"overstep-trace", MFdFlags::MFD_CLOEXEC).map(File::from).map_err(|errno| {
-            Failure::new(OVERSTEP_FAILED, format_args!("memfd_create: {errno}"))
-                .next("keep the trace in a file instead: `-o FILE.ostrace`")
-        }),
+/// An open trace file; `path` is the user's, absent for a memfd.
+#[derive(Debug)]
+pub struct Output {
+    pub file: File,
+    pub path: Option<PathBuf>,
+}
+
+impl Output {
+    /// Creates the file at `path` for a new trace, or a memfd without one.
+    ///
+    /// # Errors
+    /// The file exists and `force` is not given, is none that can be mapped and seeked, or cannot be created.
+    pub fn create(path: Option<&Path>, force: bool) -> Result<Self, Failure> {
+        let file = match path {
+            Some(path) => named(path, force)?,
+            None => memfd_create(c"overstep-trace", MFdFlags::MFD_CLOEXEC).map(File::from).map_err(|errno| {
+                Failure::new(OVERSTEP_FAILED, format_args!("memfd_create: {errno}"))
+                    .next("keep the trace in a file instead: `-o FILE.ostrace`")
+            })?,
+        };
+        Ok(Self { file, path: path.map(Path::to_path_buf) })
+    }
+
+    /// Takes the file away again: the program was not started, and there is nothing in it.
+    pub fn discard(self) {
+        if let Some(path) = self.path {
+            // Failing that, an empty file remains, which `list` explains.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
