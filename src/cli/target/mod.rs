@@ -6,7 +6,7 @@ mod privilege;
 mod program;
 mod refusal;
 
-pub use functions::{Lookup, look_up};
+pub use functions::look_up;
 pub use libraries::libraries;
 pub use program::{Program, resolve};
-pub use refusal::loadable;
+pub use refusal::{file_name, loadable};
