@@ -31,6 +31,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// A summary without rows, with the entries that the traced process counted.
+    #[must_use]
+    pub fn of_counters(entered: u64, traced: u64) -> Self {
+        Self { entered, traced, ..Self::default() }
+    }
+
     /// Counts one row.
     pub fn add_step(&mut self, verdict: Verdict) {
         self.steps += 1;
@@ -145,12 +151,8 @@ mod tests {
 
     #[test]
     fn a_limit_that_was_asked_for_is_no_loss() {
-        let lost = |reason| Marker::Lost {
-            reason,
-            expected: RuntimeAddr(1),
-            found: RuntimeAddr(2),
-            detail: 0,
-        };
+        let lost =
+            |reason| Marker::Lost { reason, expected: RuntimeAddr(1), found: RuntimeAddr(2), detail: 0 };
         let mut summary = exact(3);
         summary.add_marker(&lost(LostReason::Limit));
         assert!(summary.strict_holds());

@@ -17,7 +17,7 @@ pub struct ByCall<'t> {
 impl<'t> ByCall<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
-        let threads = trace.threads().into_iter().map(|thread| trace.entries(thread).peekable()).collect();
+        let threads = trace.threads().iter().map(|&thread| trace.entries(thread).peekable()).collect();
         Self { threads, current: None }
     }
 }

@@ -8,9 +8,7 @@ use super::line::Line;
 use super::palette::Palette;
 use super::place::Place;
 use crate::record::reader::{MarkerEntry, Trace};
-use crate::registers::{
-    GENERAL_NAMES, R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Registers,
-};
+use crate::registers::{GENERAL_NAMES, R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Registers};
 
 /// Arguments first, in their order (System V ABI, 3.2.3), then the rest: four to a line.
 const ORDER: [[usize; 4]; 4] =

@@ -49,7 +49,7 @@ impl<'t> CodeTexts<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, syntax: Syntax) -> Self {
         let target = Rc::default();
-        let decoder_options = match trace.header().decoder {
+        let decoder_options = match trace.header.decoder {
             DecoderVendor::Amd => DecoderOptions::AMD,
             DecoderVendor::Intel => DecoderOptions::NONE,
         };

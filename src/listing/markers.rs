@@ -60,11 +60,9 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
             LostReason::NoRoom => {
                 "lost: the trace file could not grow (full file system or RLIMIT_FSIZE)".to_owned()
             }
-            LostReason::Rearm => format!(
-                "lost: the kernel refused to move the event to {}: {}",
-                full(expected),
-                errno(detail)
-            ),
+            LostReason::Rearm => {
+                format!("lost: the kernel refused to move the event to {}: {}", full(expected), errno(detail))
+            }
             LostReason::Uncounted => {
                 format!("lost: the step event counted {detail} more {} than were handled", plural(detail))
             }
@@ -80,11 +78,9 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
             LostReason::FrameGone => {
                 format!("lost: the traced frame was left at {} by another way than a return", full(found))
             }
-            LostReason::Resumed => format!(
-                "lost: control was expected at {} and found again at {}",
-                full(expected),
-                full(found)
-            ),
+            LostReason::Resumed => {
+                format!("lost: control was expected at {} and found again at {}", full(expected), full(found))
+            }
             LostReason::Damaged => format!("lost: the trace file is damaged at byte {detail}"),
         },
     }

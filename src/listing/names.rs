@@ -1,6 +1,8 @@
-//! Numbers the kernel gives names to: signals, system calls, errors.
+//! Numbers the kernel gives names to: signals, system calls, errors; and the tracer's own choices by name.
 
 use std::borrow::Cow;
+
+use crate::record::control::{Delivery, Engine, StepMode};
 
 /// A system call's name (`write`), or `syscall_N` where this version knows none.
 #[must_use]
@@ -30,6 +32,35 @@ pub fn signal(number: u32) -> Cow<'static, str> {
         (None, 34) => Cow::Borrowed("SIGRTMIN"),
         (None, 35..=64) => Cow::Owned(format!("SIGRTMIN+{}", number - 34)),
         _ => Cow::Owned(format!("signal {number}")),
+    }
+}
+
+/// An engine by the name the command line knows it by.
+#[must_use]
+pub const fn engine(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Breakpoint => "breakpoint",
+        Engine::TrapFlag => "trap-flag",
+        Engine::Instructions => "instructions",
+    }
+}
+
+/// A delivery by the name the command line knows it by.
+#[must_use]
+pub const fn delivery(delivery: Delivery) -> &'static str {
+    match delivery {
+        Delivery::Sigtrap => "sigtrap",
+        Delivery::Fasync => "fasync",
+        Delivery::Trap => "trap",
+    }
+}
+
+/// A step mode by the name the command line knows it by.
+#[must_use]
+pub const fn step_mode(step: StepMode) -> &'static str {
+    match step {
+        StepMode::Instruction => "instruction",
+        StepMode::Block => "block",
     }
 }
 

@@ -20,9 +20,10 @@ impl Place {
     /// Looks `address` up in the trace's modules and symbols.
     #[must_use]
     pub fn of(trace: &Trace, address: RuntimeAddr) -> Self {
-        let module =
-            trace.module(address).map(|module| (visible(file_name(&module.path)).into(), address.in_elf(module.bias)));
-        let symbol = trace.symbol(address).map(|hit| (visible(&hit.name).into(), hit.offset));
+        let module = trace
+            .module(address)
+            .map(|module| (visible(file_name(&module.path)).into(), address.in_elf(module.bias)));
+        let symbol = trace.symbol(address).map(|hit| (visible(&hit.symbol.name).into(), hit.offset));
         Self { module, symbol }
     }
 

@@ -54,8 +54,13 @@ pub struct Rows<'t> {
 impl<'t> Rows<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, options: &Options) -> Self {
-        let codes = CodeTexts::new(trace, options.syntax);
-        Self { trace, entries: ByCall::new(trace), codes, summary: Summary::of_entries(trace) }
+        let counters = trace.counters();
+        Self {
+            trace,
+            entries: ByCall::new(trace),
+            codes: CodeTexts::new(trace, options.syntax),
+            summary: Summary::of_counters(counters.entered, counters.traced),
+        }
     }
 
     /// What the rows given out so far come to; the whole trace once there is no next one.

@@ -9,6 +9,7 @@ use super::options::Options;
 use super::palette::Palette;
 use super::place::Place;
 use super::rows::StepRow;
+use super::syscall_arity;
 use crate::record::reader::Trace;
 use crate::record::step::{Access, MemoryAccess, RegisterChange, Syscall};
 use crate::record::verdict::Verdict;
@@ -167,7 +168,7 @@ fn push_memory(line: &mut Line, palette: &Palette, memory: &MemoryAccess) {
 
 fn push_syscall(line: &mut Line, palette: &Palette, call: &Syscall) {
     line.style(palette.name).push(&names::syscall(call.number)).style(palette.end).push("(");
-    let used = names::syscall_arguments(call.number);
+    let used = syscall_arity::arguments(call.number);
     for (i, &argument) in call.arguments.iter().take(used).enumerate() {
         if i > 0 {
             line.push(", ");

@@ -15,7 +15,7 @@ const DAMAGES_NAMED: usize = 5;
 
 /// Two lines: what was run, and what watched it.
 pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
-    let header = trace.header();
+    let header = &trace.header;
     let Palette { name, faint, end, .. } = palette;
     let command: Vec<String> = header.command.iter().map(|word| quoted(word)).collect();
     let functions: Vec<_> = header.functions.iter().map(|function| visible(function)).collect();

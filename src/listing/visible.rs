@@ -6,7 +6,9 @@ use std::borrow::Cow;
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_control) {
-        Cow::Owned(text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect())
+        Cow::Owned(
+            text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect(),
+        )
     } else {
         Cow::Borrowed(text)
     }
