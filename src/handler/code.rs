@@ -12,11 +12,14 @@ use crate::image::class::Class;
 use crate::image::decode::{MAX_LENGTH, decode};
 use crate::image::memory::{Memory, OwnMemory};
 use crate::record::code::{BLOCK, CodeBlock, NO_MODULE, SymbolRef};
-use crate::record::writer::NoRoom;
+use crate::record::buffer::NoRoom;
 
 const PAGE: u64 = 4096;
 /// Symbols written with one block; a block of one-instruction functions has no more names worth having.
 const SYMBOLS_PER_BLOCK: usize = 32;
+
+const NO_SYMBOL: SymbolRef<'static> =
+    SymbolRef { start: RuntimeAddr(0), size: 0, module: NO_MODULE, name: &[], raw: &[] };
 
 /// An instruction as it stood in memory when the tracer looked.
 #[derive(Clone, Copy)]
@@ -39,8 +42,8 @@ impl Fetched {
 
     /// Whether prefix 67 makes a string instruction count in ecx.
     pub(super) fn narrow_addresses(&self) -> bool {
-        use iced_x86::OpKind::{MemoryEDI, MemoryESEDI, MemoryESI, MemorySegEDI, MemorySegESI};
-        let narrow = |kind| matches!(kind, MemoryEDI | MemoryESEDI | MemoryESI | MemorySegEDI | MemorySegESI);
+        use iced_x86::OpKind::{MemoryESEDI, MemorySegEDI, MemorySegESI};
+        let narrow = |kind| matches!(kind, MemoryESEDI | MemorySegEDI | MemorySegESI);
         narrow(self.instruction.op0_kind()) || narrow(self.instruction.op1_kind())
     }
 
@@ -134,7 +137,11 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
     }
     let block = CodeBlock { address, bytes, known: &known, start: &start, differs_from_file, module };
     let symbols = image.symbols_in(address, address.plus(BLOCK as u64), SYMBOLS_PER_BLOCK);
-    process.buffer.code(tid, &block, symbols.iter().map(|symbol| symbol_ref(image, symbol)))
+    let mut named = [NO_SYMBOL; SYMBOLS_PER_BLOCK];
+    for (to, from) in named.iter_mut().zip(symbols) {
+        *to = symbol_ref(image, from);
+    }
+    process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))
 }
 
 /// Sees to it that the trace can name `target`, which lies outside every recorded block.
@@ -145,7 +152,9 @@ pub(super) fn name_target(process: &Process, tid: u32, target: RuntimeAddr) -> R
     if let Found::Claimed(_) = process.targets.find(target) {
         let image = process.image();
         let symbols = image.symbols_in(target, target.plus(1), 1);
-        process.buffer.symbols(tid, symbols.iter().map(|symbol| symbol_ref(image, symbol)))?;
+        if let Some(symbol) = symbols.first() {
+            process.buffer.symbols(tid, &[symbol_ref(image, symbol)])?;
+        }
     }
     Ok(())
 }

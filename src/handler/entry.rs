@@ -98,6 +98,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     }
     if sender == Sender::Step {
         thread.step_stops += 1;
+        process.buffer.counters().stops.fetch_add(1, Ordering::Relaxed);
     }
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();
@@ -126,7 +127,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
 
 /// The first time this thread enters a traced function.
 fn first_entry(process: &'static Process, tid: u32, saved: Saved<'_>) {
-    if !is_traced_process(process) {
+    if !is_traced_process(process, tid) {
         return;
     }
     match process.threads.find_or_make(tid, process) {
@@ -140,14 +141,14 @@ fn first_entry(process: &'static Process, tid: u32, saved: Saved<'_>) {
 }
 
 /// Whether this process is the one to trace: the first of its tree to enter.
-fn is_traced_process(process: &Process) -> bool {
+fn is_traced_process(process: &Process, tid: u32) -> bool {
     let pid = raw::getpid();
     if process.pid.load(Ordering::Relaxed) != pid {
         return false;
     }
     match process.progress.owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
-            process.announce();
+            process.announce(tid);
             true
         }
         Err(owner) => owner == pid,
@@ -155,11 +156,15 @@ fn is_traced_process(process: &Process) -> bool {
 }
 
 fn count_entry(process: &Process, traced: bool) {
-    process.progress.entered.fetch_add(1, Ordering::Relaxed);
-    if traced {
-        process.progress.traced.fetch_add(1, Ordering::Relaxed);
+    let counters = process.buffer.counters();
+    for entered in [&process.progress.entered, &counters.entered] {
+        entered.fetch_add(1, Ordering::Relaxed);
     }
-    process.counters().count_entry(traced);
+    if traced {
+        for traced in [&process.progress.traced, &counters.traced] {
+            traced.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Control is at the first instruction of a traced function, not by a step.

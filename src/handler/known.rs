@@ -3,7 +3,8 @@
 //! Built once by the session from `image`, then only read. Everything is a sorted slice, so that the handler
 //! looks up and never computes.
 
-use crate::address::{Bias, RuntimeAddr};
+use crate::address::RuntimeAddr;
+use crate::record::modules::ModuleRef;
 
 /// Executable memory `[start, end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +60,6 @@ pub struct KnownCode {
     pub file: Option<(RuntimeAddr, u64)>,
 }
 
-/// A module as the trace file wants it.
-#[derive(Clone, Debug)]
-pub struct KnownModule {
-    pub path: Box<[u8]>,
-    pub bias: Bias,
-    pub build_id: Box<[u8]>,
-    pub ranges: Box<[std::ops::Range<RuntimeAddr>]>,
-}
-
 /// A function that starts a call when it is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedFunction {
@@ -79,7 +71,7 @@ pub struct TracedFunction {
 /// All of it. Slices are sorted by start address.
 #[derive(Clone, Debug, Default)]
 pub struct KnownImage {
-    pub modules: Box<[KnownModule]>,
+    pub modules: Box<[ModuleRef<'static>]>,
     pub code: Box<[KnownCode]>,
     pub symbols: Box<[KnownSymbol]>,
     /// Stepped: `None` means everything but [`Self::excluded`].

@@ -12,6 +12,7 @@ use super::perf::Breakpoint;
 use super::sigaction::KernelAction;
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
+use crate::raw::{self, Errno};
 use crate::image::decode::Vendor;
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Progress, Settings};
@@ -20,8 +21,8 @@ use crate::record::control::{Delivery, Progress, Settings};
 /// registers, and one stays with the program.
 pub const MOST_FUNCTIONS: usize = 2;
 
-/// The armed process. Mapped once by the session, never moved, never dropped.
-pub struct Process {
+/// What the session decides about a process that is to be armed.
+pub struct Plan {
     pub settings: Settings,
     pub vendor: Vendor,
     pub buffer: TraceBuffer,
@@ -42,15 +43,52 @@ pub struct Process {
     pub previous: KernelAction,
     /// Forces one wrong prediction at this row of every call, to test that it ends as `lost`; 0 never.
     pub mispredict_at: u64,
+}
+
+/// The armed process. Mapped once by the session, never moved, never dropped.
+pub struct Process {
+    plan: Plan,
     pub(super) threads: Threads,
+    /// Code blocks in the trace.
     pub(super) blocks: Blocks,
+    /// Addresses out of scope that the trace can name.
     pub(super) targets: Blocks,
+}
+
+impl std::ops::Deref for Process {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
 }
 
 /// ATOMICS: stored (release) by the session, loaded (acquire) by the handler.
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Process {
+    /// Maps a process. It is never unmapped: a handler may be running in it at any time.
+    ///
+    /// # Errors
+    /// mmap's errno, ENOMEM above all.
+    pub fn map(plan: Plan) -> Result<&'static Self, Errno> {
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+        // SAFETY: a fresh anonymous mapping; no existing memory is touched.
+        let base = unsafe {
+            raw::syscall(libc::SYS_mmap, [0, size_of::<Self>() as u64, protection, flags, u64::MAX, 0])
+        }?;
+        let process = base as *mut Self;
+        // SAFETY:
+        // - the mapping is page-aligned and large enough;
+        // - the tables are atomics, for which the mapping's zeros are the empty table: writing them would touch
+        //   megabytes; the plan is written.
+        unsafe {
+            (&raw mut (*process).plan).write(plan);
+            Ok(&*process)
+        }
+    }
+
     /// The process as the handler sees it, while one is armed.
     pub(super) fn current() -> Option<&'static Self> {
         // SAFETY: published processes live for ever.
@@ -75,6 +113,12 @@ impl Process {
     /// The traced function that starts at `address`.
     pub(super) fn function_at(&self, address: RuntimeAddr) -> Option<TracedFunction> {
         self.functions.iter().flatten().copied().find(|function| function.entry == address)
+    }
+
+    /// Writes what every reader of the trace needs, once this process is the traced one. Without room for it the
+    /// first step has none either, and says so.
+    pub(super) fn announce(&self, tid: u32) {
+        let _ = self.buffer.modules(tid, &self.image().modules);
     }
 
     pub(super) fn step_event(&self) -> Breakpoint {

@@ -16,7 +16,7 @@ use crate::record::control::{Delivery, Engine, StepMode};
 use crate::record::marker::{LostReason, Marker};
 use crate::record::step::{RegisterChangeRef, Step, Syscall};
 use crate::record::verdict::Verdict;
-use crate::record::writer::NoRoom;
+use crate::record::buffer::NoRoom;
 use crate::registers::{R8, R9, R10, RAX, RCX, RDI, RDX, RSI, RSP, Registers, flag};
 
 /// One signal's worth of work on one thread.
@@ -202,7 +202,7 @@ impl Stepper<'_> {
     }
 
     /// Leaves the thread alone until control comes back to the top frame's return address.
-    fn go_native(&mut self, target: RuntimeAddr) {
+    pub(super) fn go_native(&mut self, target: RuntimeAddr) {
         let Some(top) = self.thread.frames.top() else { return self.end() };
         self.mark(&Marker::Native { target, resume: top.returns_to });
         if self.thread.phase == Phase::Muted {
