@@ -6,7 +6,7 @@ use crate::record::reader::{Entry, Trace};
 /// Reads every entry of every thread.
 pub fn of(trace: &Trace) -> Summary {
     let counters = trace.counters();
-    let mut summary = Summary { entered: counters.entered, traced: counters.traced, ..Summary::default() };
+    let mut summary = Summary::of_counters(counters.entered, counters.traced);
     for &thread in trace.threads() {
         for entry in trace.entries(thread) {
             match entry {
