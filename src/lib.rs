@@ -2,6 +2,9 @@
 
 pub mod address;
 pub mod check;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod doctor;
 pub mod event;
 pub mod handler;
