@@ -5,9 +5,10 @@
 use iced_x86::Instruction;
 
 use super::blocks::Found;
-use super::known::{InstructionMap, KnownImage, KnownSymbol};
+use super::known::{KnownImage, KnownSymbol};
 use super::process::Process;
-use crate::address::RuntimeAddr;
+use crate::address::{ElfAddr, RuntimeAddr};
+use crate::image::boundary::{Boundary, InstructionMap};
 use crate::image::class::Class;
 use crate::image::decode::{MAX_LENGTH, decode};
 use crate::image::memory::{Memory, OwnMemory};
@@ -121,16 +122,17 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
     let mut start = [0; BLOCK / 8];
     let mut differs = [0; BLOCK / 8];
     let mut module = NO_MODULE;
-    // The block may begin before the range that has its code, never the other way round by more than a page.
+    // The block may begin before the range that has its code.
     if let Some(code) = image.code_at(address).or_else(|| image.code_at(address.plus(BLOCK as u64 - 1))) {
         module = code.module;
-        let offset = address.since(code.range.start) as i64;
-        known = InstructionMap::block(&code.map.known, offset);
-        start = InstructionMap::block(&code.map.start, offset);
+        if let Some(map) = &code.map {
+            boundaries(map, address.in_elf(code.bias), &mut known, &mut start);
+        }
         if let Some((file, length)) = code.file {
+            let offset = address.since(code.range.start);
             let mut original = [0; BLOCK];
-            let inside = offset >= 0 && offset as u64 + BLOCK as u64 <= length;
-            if inside && OwnMemory::new().read(RuntimeAddr(file.0.wrapping_add(offset as u64)), &mut original) {
+            let inside = offset.checked_add(BLOCK as u64).is_some_and(|end| end <= length);
+            if inside && OwnMemory::new().read(file.plus(offset), &mut original) {
                 differences(bytes, &original, &mut differs);
             }
         }
@@ -142,6 +144,22 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
         *to = symbol_ref(image, from);
     }
     process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))
+}
+
+/// Sets one bit for each byte that the instruction map knows, and one for each that starts an instruction.
+fn boundaries(map: &InstructionMap, block: ElfAddr, known: &mut [u8; BLOCK / 8], start: &mut [u8; BLOCK / 8]) {
+    for (index, (known, start)) in known.iter_mut().zip(start).enumerate() {
+        for bit in 0..8 {
+            match map.is_start(ElfAddr(block.0.wrapping_add(index as u64 * 8 + bit))) {
+                Boundary::Yes => {
+                    *known |= 1 << bit;
+                    *start |= 1 << bit;
+                }
+                Boundary::No => *known |= 1 << bit,
+                Boundary::Unknown => {}
+            }
+        }
+    }
 }
 
 /// Sets one bit for each byte that differs.
