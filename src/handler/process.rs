@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use super::blocks::Blocks;
 use super::known::{KnownImage, TracedFunction};
-use super::perf::Breakpoint;
+use super::entry::TRIGGER_TAG;
+use super::perf::{Breakpoint, out_of_the_way};
 use super::sigaction::KernelAction;
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
 use crate::raw::{self, Errno};
-use crate::event::attr::Attr;
+use crate::event::attr::{self, Attr};
+use crate::event::open;
 use crate::image::decode::Vendor;
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Progress, Settings};
@@ -105,7 +107,8 @@ impl Process {
     }
 
     /// Makes the calling thread's block, and its stack in the block the thread's alternate one, so that stops
-    /// need nothing of the program's stacks. Returns the stack that was there before.
+    /// need nothing of the program's stacks. Returns the stack that was there before, which is remembered as the
+    /// program's.
     ///
     /// # Errors
     /// ENOMEM when no block is left or can be mapped, EPERM while the thread runs on an alternate stack.
@@ -114,7 +117,37 @@ impl Process {
     /// Raw system calls.
     pub fn adopt_thread(&self) -> Result<libc::stack_t, Errno> {
         let thread = self.threads.find_or_make(raw::gettid(), self).ok_or(Errno(libc::ENOMEM))?;
-        replace_alternate_stack(&thread.alternate_stack())
+        let old = replace_alternate_stack(&thread.alternate_stack())?;
+        thread.program_stack = self.threads.program_stack_behind(&old);
+        Ok(old)
+    }
+
+    /// The alternate stack that the calling thread's program believes in, while the tracer's stands in its place.
+    ///
+    /// # Signal safety
+    /// Atomics.
+    pub fn program_stack(&self) -> Option<&mut libc::stack_t> {
+        self.threads.find(raw::gettid()).map(|thread| &mut thread.program_stack)
+    }
+
+    /// Arms a forked child as its parent was: perf events and thread blocks are not inherited.
+    ///
+    /// # Signal safety
+    /// Raw system calls; the child has one thread.
+    pub fn rearm_in_child(&self) {
+        self.pid.store(raw::getpid(), Ordering::Relaxed);
+        // Without it, stops use the thread's own stack.
+        let _ = self.adopt_thread();
+        for (function, place) in self.functions.iter().flatten().zip(&self.triggers) {
+            let attr = attr::trigger(function.entry, TRIGGER_TAG);
+            if let Ok(fd) = open::raw(&attr, 0) {
+                let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
+                if old >= 0 {
+                    // SAFETY: the parent's event, of which the child's table has a copy that only we know.
+                    let _ = unsafe { raw::syscall(libc::SYS_close, [old as u64, 0, 0, 0, 0, 0]) };
+                }
+            }
+        }
     }
 
     pub(super) fn image(&self) -> &'static KnownImage {

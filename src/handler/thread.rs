@@ -20,6 +20,9 @@ const THREADS: usize = 1 << 10;
 /// stepped on it too. Signal frames stay below 16 KiB even with AMX tiles. Touched as far as it is used.
 const STACK: usize = 256 << 10;
 const PAGE: usize = 4096;
+/// A thread that has no alternate stack.
+const NO_STACK: libc::stack_t =
+    libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,8 @@ pub(super) struct Thread {
     pub(super) step_stops: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
+    /// The program's alternate stack, which the tracer's stands in for.
+    pub(super) program_stack: libc::stack_t,
     stack_base: u64,
     /// Registers at the last stop.
     pub(super) registers: Registers,
@@ -123,9 +128,25 @@ impl Threads {
             thread.guard.close();
             thread.phase = Phase::Idle;
             thread.step_stops = 0;
+            thread.program_stack = NO_STACK;
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
+    }
+
+    /// The alternate stack of the program where `real` is a tracer's one: in a forked child that is the one of the
+    /// thread that forked, whose block came along with the rest of its memory.
+    pub(super) fn program_stack_behind(&self, real: &libc::stack_t) -> libc::stack_t {
+        let blocks = self.slots.iter().filter_map(|slot| {
+            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and
+            // `program_stack` of a block whose owner is this thread's copy or this thread.
+            unsafe { slot.thread.load(Ordering::Acquire).cast::<Thread>().as_ref() }
+        });
+        blocks
+            .filter(|thread| thread.stack_base == real.ss_sp as u64)
+            .map(|thread| thread.program_stack)
+            .next()
+            .unwrap_or(*real)
     }
 
     /// The slots a thread may be in, nearest first.
@@ -168,6 +189,7 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).rows).write(0);
         (&raw mut (*thread).step_stops).write(0);
         (&raw mut (*thread).trap_flag).write(false);
+        (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());
     }

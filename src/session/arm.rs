@@ -45,7 +45,7 @@ pub struct Request {
 /// Why a process cannot be armed.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    #[error("the trigger at {address}: {source}")]
+    #[error("the trigger at {address}: {source}; {}", .source.remedy())]
     Trigger { address: RuntimeAddr, source: OpenError },
     #[error("{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers")]
     TooMany(usize),
@@ -56,8 +56,8 @@ pub enum ArmError {
 }
 
 /// An armed process. Dropping it takes triggers, handler and state back, in that order.
-#[derive(Debug)]
 pub struct Armed {
+    process: &'static Process,
     triggers: Vec<OwnedFd>,
     replaced: Vec<(i32, KernelAction)>,
     stack: Option<libc::stack_t>,
@@ -98,7 +98,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     })
     .map_err(ArmError::NoMemory)?;
     process.publish();
-    let mut armed = Armed { triggers: Vec::new(), replaced: Vec::new(), stack: None };
+    let mut armed = Armed { process, triggers: Vec::new(), replaced: Vec::new(), stack: None };
     armed.stack = Some(process.adopt_thread().map_err(ArmError::NoMemory)?);
 
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
@@ -140,6 +140,12 @@ impl Drop for Armed {
 }
 
 impl Armed {
+    /// What the handler works with.
+    #[must_use]
+    pub fn process(&self) -> &'static Process {
+        self.process
+    }
+
     /// Leaves the process armed until it ends.
     pub fn keep(self) {
         std::mem::forget(self);

@@ -107,7 +107,7 @@ impl Survey {
         let path = module.path.to_string_lossy();
         let found = find(pattern, table, &path).into_iter();
         let found = found.filter_map(|matched| match (matched.symbol.kind, &pattern.place) {
-            (SymbolKind::Ifunc, _) => self.at(number, implementation(matched.symbol.raw())?),
+            (SymbolKind::IndirectFunction, _) => self.at(number, implementation(matched.symbol.raw())?),
             // The user meant this place, inside the function perhaps.
             (_, Place::Offset(offset)) => {
                 let entry = offset.at(module.bias);
