@@ -16,8 +16,9 @@ use crate::registers::Registers;
 
 /// Threads that can be traced at the same time; dead ones make room.
 const THREADS: usize = 1 << 10;
-/// The handler's stack: signal frames of AVX-512 state and AMX tiles stay below 16 KiB, the rest is ours.
-const STACK: usize = 64 << 10;
+/// The thread's alternate stack: for the handler, and for the program's own SA_ONSTACK handlers, which are
+/// stepped on it too. Signal frames stay below 16 KiB even with AMX tiles. Touched as far as it is used.
+const STACK: usize = 256 << 10;
 const PAGE: usize = 4096;
 
 /// Where a thread stands.
@@ -53,16 +54,14 @@ pub(super) struct Thread {
     pub(super) step_stops: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
-    /// The program's alternate stack, while ours stands in its place.
-    pub(super) alternate_stack: Option<libc::stack_t>,
     stack_base: u64,
     /// Registers at the last stop.
     pub(super) registers: Registers,
 }
 
 impl Thread {
-    /// The handler's own stack for this thread, as sigaltstack(2) wants it.
-    pub(super) fn own_stack(&self) -> libc::stack_t {
+    /// The tracer's alternate stack for this thread, as sigaltstack(2) wants it.
+    pub(super) fn alternate_stack(&self) -> libc::stack_t {
         libc::stack_t { ss_sp: self.stack_base as *mut libc::c_void, ss_flags: 0, ss_size: STACK }
     }
 }
@@ -124,7 +123,6 @@ impl Threads {
             thread.guard.close();
             thread.phase = Phase::Idle;
             thread.step_stops = 0;
-            thread.alternate_stack = None;
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
@@ -164,13 +162,12 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).step).write(process.step_event());
         (&raw mut (*thread).guard).write(process.guard_event());
         (&raw mut (*thread).writer).write(ThreadWriter::new());
-        (&raw mut (*thread).pending).write(Pending::none());
+        Pending::write_empty(&raw mut (*thread).pending);
         (&raw mut (*thread).bounds).write(StackBounds { start: 0, end: 0 });
         (&raw mut (*thread).expected).write(RuntimeAddr(0));
         (&raw mut (*thread).rows).write(0);
         (&raw mut (*thread).step_stops).write(0);
         (&raw mut (*thread).trap_flag).write(false);
-        (&raw mut (*thread).alternate_stack).write(None);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());
     }

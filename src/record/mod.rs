@@ -3,6 +3,7 @@
 //! The file's layout is described in `docs/trace-format.md`.
 
 pub mod buffer;
+mod chunk_bytes;
 pub mod code;
 pub mod control;
 pub mod control_block;
@@ -18,9 +19,12 @@ pub mod memory_trace;
 pub mod modules;
 pub mod reader;
 mod room;
+mod settings_image;
+pub mod shared_control;
 pub mod step;
 pub mod stream;
 mod tables;
 mod varint;
 pub mod verdict;
+pub mod window;
 pub mod writer;
