@@ -21,12 +21,12 @@ fn refuse(errno: i32) {
         rule(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: rules.len() as u16, filter: rules.as_mut_ptr() };
+    // SAFETY: the option takes numbers only.
+    let privileges = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     // SAFETY:
-    // - `program` and its rules live through both calls; the filter binds this thread only.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
-    }
+    // - `program` and its rules live through the call; the filter binds this thread only.
+    let filter = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
+    assert_eq!((privileges, filter), (0, 0));
 }
 
 fn choose_refused(errno: i32) -> (String, Duration) {
