@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub use super::room::NoRoom;
 
-use super::code::{CodeBlock, SymbolRef};
+use super::code::{BLOCK, CodeBlock, SymbolRef};
 use super::control::Progress;
 use super::counters::Counters;
 use super::crc::Crc;
@@ -97,22 +97,25 @@ impl TraceBuffer {
             for part in parts {
                 out.bytes(part);
             }
-        })
+        })?;
+        Ok(())
     }
 
-    /// Writes a block of code and the symbols that overlap it.
+    /// Writes a block of code and the symbols that overlap it. Returns where the trace holds the block's bytes:
+    /// mapped as long as the window, and never written again.
     ///
     /// # Errors
     /// [`NoRoom`] when the file cannot grow.
     ///
     /// # Signal safety
     /// As [`TraceBuffer::append`].
-    pub fn code(&self, thread: u32, block: &CodeBlock<'_>, symbols: &[SymbolRef<'_>]) -> Result<(), NoRoom> {
+    pub fn code(&self, thread: u32, block: &CodeBlock<'_>, symbols: &[SymbolRef<'_>]) -> Result<*const [u8; BLOCK], NoRoom> {
         let length = tables::CODE_FIXED.saturating_add(tables::symbols_length(symbols));
         self.fill(ChunkKind::Code, thread, 0, length, |out| {
             tables::code(out, block);
             tables::symbols(out, symbols);
         })
+        .map(|chunk| chunk.base.wrapping_add(CHUNK_HEADER + tables::CODE_BYTES).cast_const().cast())
     }
 
     /// Writes symbols for addresses outside any recorded block.
@@ -125,7 +128,8 @@ impl TraceBuffer {
     pub fn symbols(&self, thread: u32, symbols: &[SymbolRef<'_>]) -> Result<(), NoRoom> {
         self.fill(ChunkKind::Symbols, thread, 0, tables::symbols_length(symbols), |out| {
             tables::symbols(out, symbols);
-        })
+        })?;
+        Ok(())
     }
 
     /// Writes the files mapped into the process.
@@ -138,7 +142,8 @@ impl TraceBuffer {
     pub fn modules(&self, thread: u32, modules: &[ModuleRef<'_>]) -> Result<(), NoRoom> {
         self.fill(ChunkKind::Modules, thread, 0, tables::modules_length(modules), |out| {
             tables::modules(out, modules);
-        })
+        })?;
+        Ok(())
     }
 
     /// One chunk of `length` payload bytes, committed when `write` has written them all.
@@ -149,7 +154,7 @@ impl TraceBuffer {
         flags: u16,
         length: usize,
         write: impl FnOnce(&mut Cursor<'_>),
-    ) -> Result<(), NoRoom> {
+    ) -> Result<Chunk, NoRoom> {
         let size = (length as u64)
             .saturating_add(CHUNK_HEADER as u64)
             .checked_next_multiple_of(CHUNK_ALIGN)
@@ -160,7 +165,7 @@ impl TraceBuffer {
         write(&mut out);
         let (length, crc) = out.finish().ok_or(NoRoom)?;
         chunk.commit(length, crc);
-        Ok(())
+        Ok(chunk)
     }
 
     /// Takes `size` bytes, a multiple of [`CHUNK_ALIGN`], and writes a header there.

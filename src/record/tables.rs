@@ -9,7 +9,9 @@ use super::modules::ModuleRef;
 
 /// Bytes of a code payload before its symbols: address 8, module 4, zeros 4, bytes, known, start,
 /// differs.
-pub(super) const CODE_FIXED: usize = 16 + BLOCK + 3 * (BLOCK / 8);
+pub(super) const CODE_FIXED: usize = CODE_BYTES + BLOCK + 3 * (BLOCK / 8);
+/// Where the executed bytes begin in a code payload.
+pub(super) const CODE_BYTES: usize = 16;
 /// Bytes of a symbol before its names: start 8, size 8, module 4, two lengths of 2.
 pub(super) const SYMBOL_FIXED: usize = 24;
 /// Bytes of a module before its path: id 4, bias 8, three lengths of 2.

@@ -1,0 +1,133 @@
+//! The code symbols an ELF file states, before they are merged: `.symtab` first, then `.dynsym`.
+
+use super::elf::{Elf, slice, string};
+use super::names::strip_version;
+use crate::address::ElfAddr;
+use goblin::elf::section_header::{SHF_ALLOC, SHF_EXECINSTR, SHF_TLS, SHN_ABS, SHN_UNDEF, SHT_SYMTAB};
+use goblin::elf::sym::{STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Sym, Symtab};
+use std::ops::Range;
+
+/// What a symbol stands for. The order is the order of preference between aliases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SymbolKind {
+    Function,
+    /// STT_GNU_IFUNC: the code at the address chooses the function; calls go to what it returns.
+    IndirectFunction,
+    /// Untyped code, such as hand-written assembly.
+    NoType,
+    /// A stub that jumps through a slot of the global offset table.
+    Plt,
+}
+
+/// One symbol table entry that names code.
+pub(super) struct Candidate {
+    pub(super) name: String,
+    pub(super) address: ElfAddr,
+    /// 0 when the table does not say.
+    pub(super) size: u64,
+    pub(super) kind: SymbolKind,
+    pub(super) local: bool,
+    /// Which STT_FILE entry of `.symtab` a local symbol follows; 0 for none.
+    pub(super) source: u32,
+}
+
+/// Labels that linkers define at borders; they name no function.
+const LINKER_LABELS: [&str; 7] =
+    ["_etext", "etext", "__etext", "__executable_start", "__ehdr_start", "_init_end", "__text_start"];
+
+pub(super) fn candidates(elf: &Elf) -> Vec<Candidate> {
+    let code = Code::of(elf);
+    let mut found = Vec::new();
+    if let Some((table, names)) = symtab(elf) {
+        collect(&table, names, &code, &mut found);
+    }
+    let file = elf.file_bytes();
+    if let (Some(table), Some(names)) = (elf.dynamic().symbols(file), elf.dynamic().strings(file)) {
+        collect(&table, names, &code, &mut found);
+    }
+    found
+}
+
+fn symtab(elf: &Elf) -> Option<(Symtab<'_>, &[u8])> {
+    let header = elf.sections().iter().find(|s| s.sh_type == SHT_SYMTAB)?;
+    let names = elf.sections().get(header.sh_link as usize)?;
+    let table = slice(elf.file_bytes(), header.sh_offset, header.sh_size)?;
+    let names = slice(elf.file_bytes(), names.sh_offset, names.sh_size)?;
+    let count = table.len() / Sym::size(elf.context().container);
+    Some((Symtab::parse(table, 0, count, elf.context()).ok()?, names))
+}
+
+fn collect(table: &Symtab<'_>, names: &[u8], code: &Code, found: &mut Vec<Candidate>) {
+    let mut source = 0;
+    for symbol in table.iter() {
+        if symbol.st_type() == STT_FILE {
+            source += 1;
+            continue;
+        }
+        let kind = match symbol.st_type() {
+            STT_FUNC => SymbolKind::Function,
+            STT_GNU_IFUNC => SymbolKind::IndirectFunction,
+            STT_NOTYPE => SymbolKind::NoType,
+            _ => continue,
+        };
+        let section = symbol.st_shndx as u32;
+        let absolute = section == SHN_ABS && kind == SymbolKind::NoType;
+        if section == SHN_UNDEF || absolute || !code.holds(ElfAddr(symbol.st_value)) {
+            continue;
+        }
+        let Some(name) = string(names, symbol.st_name as u64) else { continue };
+        let name = String::from_utf8_lossy(name);
+        let name = strip_version(&name);
+        if name.is_empty() || (kind == SymbolKind::NoType && LINKER_LABELS.contains(&name)) {
+            continue;
+        }
+        let local = symbol.st_bind() == STB_LOCAL;
+        found.push(Candidate {
+            name: name.to_owned(),
+            address: ElfAddr(symbol.st_value),
+            size: symbol.st_size,
+            kind,
+            local,
+            source: if local { source } else { 0 },
+        });
+    }
+}
+
+/// Where code lies: executable segments, less the sections in them that hold data.
+pub(super) struct Code {
+    segments: Vec<Range<ElfAddr>>,
+    /// Sorted by start.
+    sections: Vec<(Range<ElfAddr>, bool)>,
+}
+
+impl Code {
+    pub(super) fn of(elf: &Elf) -> Self {
+        let loaded = elf.sections().iter().filter(|s| s.sh_flags & u64::from(SHF_ALLOC) != 0);
+        let mut sections: Vec<_> = loaded
+            .filter(|s| s.sh_size > 0 && s.sh_flags & u64::from(SHF_TLS) == 0)
+            .map(|s| {
+                let end = ElfAddr(s.sh_addr.saturating_add(s.sh_size));
+                (ElfAddr(s.sh_addr)..end, s.sh_flags & u64::from(SHF_EXECINSTR) != 0)
+            })
+            .collect();
+        sections.sort_by_key(|(range, _)| range.start);
+        Self { segments: elf.text_ranges(), sections }
+    }
+
+    fn holds(&self, address: ElfAddr) -> bool {
+        let segment = self.segments.iter().any(|range| range.contains(&address));
+        segment && self.section(address).is_none_or(|(_, executable)| *executable)
+    }
+
+    /// The end of the section, or else of the segment, that `address` is in.
+    pub(super) fn end(&self, address: ElfAddr) -> ElfAddr {
+        let segment = self.segments.iter().find(|range| range.contains(&address));
+        let section = self.section(address).map(|(range, _)| range);
+        section.or(segment).map_or(address, |range| range.end)
+    }
+
+    fn section(&self, address: ElfAddr) -> Option<&(Range<ElfAddr>, bool)> {
+        let after = self.sections.partition_point(|(range, _)| range.start <= address);
+        self.sections.get(after.checked_sub(1)?).filter(|(range, _)| range.contains(&address))
+    }
+}

@@ -1,0 +1,199 @@
+//! The functions of one ELF file: merged, bounded, found by address and by name.
+
+use super::elf::Elf;
+use super::elf_symbols::{Candidate, Code, SymbolKind, candidates};
+use super::names;
+use super::plt;
+use crate::address::ElfAddr;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// All names of one piece of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// The best name first; the aliases behind it in no particular order. As the file has them, but without
+    /// versions.
+    names: Vec<String>,
+    pub address: ElfAddr,
+    /// In bytes. Where the file gives none, up to the next symbol or the end of the section.
+    pub size: u64,
+    /// Whether `size` is the file's word or ours.
+    pub sized: bool,
+    pub kind: SymbolKind,
+    pub local: bool,
+    /// Tells apart the source files that local symbols come from; 0 where unknown.
+    pub source: u32,
+}
+
+impl Symbol {
+    /// The best name, as the linker sees it.
+    #[must_use]
+    pub fn raw(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// The best name, as its language writes it.
+    #[must_use]
+    pub fn name(&self) -> Cow<'_, str> {
+        names::demangle(self.raw())
+    }
+
+    /// The best name and every alias, as the linker sees them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    #[must_use]
+    pub fn range(&self) -> Range<ElfAddr> {
+        self.address..ElfAddr(self.address.0.saturating_add(self.size))
+    }
+}
+
+/// Every function of a file, sorted by address, one entry an address.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolTable {
+    symbols: Vec<Symbol>,
+    /// The highest end among the symbols up to each: how far back a lookup has to go.
+    reach: Vec<ElfAddr>,
+    /// By the name of the function, the indices of the `.cold` parts cut out of it.
+    cold: HashMap<String, Vec<usize>>,
+}
+
+impl SymbolTable {
+    /// Reads `.symtab`, `.dynsym` and the PLT. A file without symbols gives an empty table.
+    #[must_use]
+    pub fn of(elf: &Elf) -> Self {
+        let mut found = candidates(elf);
+        let stubs = plt::stubs(elf, &found);
+        found.extend(stubs);
+        Self::merge(found, &Code::of(elf))
+    }
+
+    fn merge(mut found: Vec<Candidate>, code: &Code) -> Self {
+        found.sort_by(|a, b| (a.address, rank(a)).cmp(&(b.address, rank(b))));
+        let mut symbols: Vec<Symbol> = Vec::new();
+        for candidate in found {
+            match symbols.last_mut().filter(|s| s.address == candidate.address) {
+                Some(symbol) => symbol.add_alias(candidate),
+                None => symbols.push(candidate.into()),
+            }
+        }
+        bound_unsized(&mut symbols, code);
+        let mut reach = ElfAddr(0);
+        let ends = symbols.iter().map(|s| {
+            reach = reach.max(s.range().end);
+            reach
+        });
+        Self { reach: ends.collect(), cold: cold_parts(&symbols), symbols }
+    }
+
+    #[must_use]
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// The symbol that covers `address`, and the offset into it in bytes. Where several do, one whose size the
+    /// file states comes first, then the one that starts last.
+    #[must_use]
+    pub fn at(&self, address: ElfAddr) -> Option<(&Symbol, u64)> {
+        let after = self.symbols.partition_point(|s| s.address <= address);
+        let mut guess = None;
+        for index in (0..after).rev() {
+            if *self.reach.get(index)? <= address {
+                break;
+            }
+            let symbol = self.symbols.get(index)?;
+            if !symbol.range().contains(&address) {
+                continue;
+            }
+            if symbol.sized {
+                return Some((symbol, address.0 - symbol.address.0));
+            }
+            guess = guess.or(Some((symbol, address.0 - symbol.address.0)));
+        }
+        guess
+    }
+
+    /// The `.cold` parts that were cut out of `function`: those of its source file, if it is a local one and
+    /// that file has some, or else every one of that name.
+    #[must_use]
+    pub fn cold_parts(&self, function: &Symbol) -> Vec<&Symbol> {
+        let indices = function.names().filter_map(|name| self.cold.get(name)).flatten();
+        let parts: Vec<_> = indices.filter_map(|&index| self.symbols.get(index)).collect();
+        let same_source = |s: &&&Symbol| s.source == function.source;
+        if function.local && parts.iter().any(|s| same_source(&s)) {
+            return parts.iter().filter(same_source).copied().collect();
+        }
+        parts
+    }
+}
+
+impl Symbol {
+    fn add_alias(&mut self, other: Candidate) {
+        self.size = self.size.max(other.size);
+        self.sized = self.size > 0;
+        if other.kind == SymbolKind::IndirectFunction {
+            self.kind = other.kind;
+        }
+        if !self.names.contains(&other.name) {
+            self.names.push(other.name);
+        }
+    }
+}
+
+impl From<Candidate> for Symbol {
+    fn from(c: Candidate) -> Self {
+        Self {
+            address: c.address,
+            size: c.size,
+            sized: c.size > 0,
+            kind: c.kind,
+            local: c.local,
+            source: c.source,
+            names: vec![c.name],
+        }
+    }
+}
+
+fn cold_parts(symbols: &[Symbol]) -> HashMap<String, Vec<usize>> {
+    let mut cold: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, symbol) in symbols.iter().enumerate() {
+        for whole in symbol.names().filter_map(names::cold_part_of) {
+            cold.entry(whole.to_owned()).or_default().push(index);
+        }
+    }
+    cold
+}
+
+/// Lower is better: exported before local, public before reserved names, sized, typed, whole functions before
+/// their parts, then short and in alphabetical order, so that the choice does not hang on the table's order.
+fn rank(c: &Candidate) -> impl Ord + '_ {
+    let underscores = c.name.len() - c.name.trim_start_matches('_').len();
+    let mangled = c.name.starts_with("_Z") || c.name.starts_with("_R");
+    let underscores = if mangled { 0 } else { underscores };
+    let whole = names::base(&c.name).len() == c.name.len();
+    (c.local, underscores, Reverse(c.size > 0), c.kind, Reverse(whole), c.name.len(), c.name.as_str())
+}
+
+/// Gives symbols without a size the room up to the next symbol, but never past their section or segment, and
+/// inside a sized function never past its end.
+fn bound_unsized(symbols: &mut [Symbol], code: &Code) {
+    let mut next = ElfAddr(u64::MAX);
+    for symbol in symbols.iter_mut().rev() {
+        if !symbol.sized {
+            let end = code.end(symbol.address).min(next);
+            symbol.size = end.0.saturating_sub(symbol.address.0);
+        }
+        next = symbol.address;
+    }
+    let mut covered = ElfAddr(0);
+    for symbol in symbols {
+        if symbol.sized {
+            covered = covered.max(symbol.range().end);
+        } else if symbol.address < covered {
+            symbol.size = symbol.size.min(covered.0 - symbol.address.0);
+        }
+    }
+}
