@@ -113,7 +113,11 @@ impl fmt::Display for Report {
                 self.differs_from_file
             )?;
         }
-        let compared = if self.counted { "equals the stops handled" } else { "not compared" };
+        let compared = if self.counted {
+            "equals the stops handled"
+        } else {
+            "not in this file; the tracer compares it at the end of each call"
+        };
         write!(f, "\nstep event's own count: {compared}")
     }
 }

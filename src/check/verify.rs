@@ -8,12 +8,12 @@ use super::finding::{Finding, Flaw, RowId};
 use super::path::{Control, keeps_to_path};
 use super::report::Report;
 use super::summary::Summary;
+use super::vendor::vendor_of;
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
 use crate::image::static_successor::StaticSuccessors;
 use crate::record::control::{Engine, StepMode};
-use crate::record::header::DecoderVendor;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::{Boundary, Entry, MarkerEntry, StepEntry, Trace};
 use crate::record::verdict::Verdict;
@@ -89,12 +89,8 @@ struct Last {
 
 impl<'t, 'r> ThreadCheck<'t, 'r> {
     fn new(trace: &'t Trace, report: &'r mut Report) -> Self {
-        let vendor = match trace.header.decoder {
-            DecoderVendor::Intel => Vendor::Intel,
-            DecoderVendor::Amd => Vendor::Amd,
-        };
         let (control, stack) = (Control::default(), CallStack::default());
-        Self { trace, report, vendor, control, stack, last: None, calls: 0 }
+        Self { trace, report, vendor: vendor_of(trace), control, stack, last: None, calls: 0 }
     }
 
     fn step(&mut self, step: &StepEntry) {
@@ -131,13 +127,14 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
                 }
                 self.last = None;
             }
-            Marker::Signal { .. } => self.deeper(),
+            Marker::Signal { .. } | Marker::Native { .. } => self.deeper(),
             Marker::Sigreturn => self.last = None,
             _ => {}
         }
     }
 
-    /// A signal's handler runs one depth deeper, as a called function does.
+    /// A signal's handler runs one depth deeper, as a called function does, and so does what a native stretch
+    /// calls back.
     fn deeper(&mut self) {
         if let Some(last) = &mut self.last {
             last.is_call = true;
@@ -160,12 +157,13 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
         if !keeps_to_path(step.verdict) {
             return;
         }
-        match (self.control.continues(step.address), self.control) {
-            (Some(true), _) => self.report.connected += 1,
-            (Some(false), Control::At(expected)) => {
+        let is_entry = || self.trace.symbol(step.address).is_none_or(|hit| hit.offset == 0);
+        match self.control.elsewhere(step.address, is_entry) {
+            Some(expected) => {
                 self.find(step, Flaw::Discontinuous, expected.to_string(), step.address.to_string());
             }
-            _ => {}
+            None if self.control == Control::Unknown => {}
+            None => self.report.connected += 1,
         }
     }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter,
-    NasmFormatter, SymbolResolver, SymbolResult,
+    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, NasmFormatter, SymbolResolver,
+    SymbolResult,
 };
 
 use super::hex;
@@ -14,7 +14,8 @@ use super::options::Syntax;
 use super::place::{Place, file_name};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
-use crate::record::header::DecoderVendor;
+use crate::check::vendor::vendor_of;
+use crate::image::decode::{Vendor, decode};
 use crate::record::reader::{CodeBytes, StepEntry, Trace};
 
 /// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
@@ -40,7 +41,7 @@ pub struct Code {
 pub struct CodeTexts<'t> {
     trace: &'t Trace,
     formatter: Box<dyn Formatter>,
-    decoder_options: u32,
+    vendor: Vendor,
     target: Rc<RefCell<Option<Target>>>,
     cache: HashMap<RuntimeAddr, Rc<Code>>,
 }
@@ -49,12 +50,8 @@ impl<'t> CodeTexts<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, syntax: Syntax) -> Self {
         let target = Rc::default();
-        let decoder_options = match trace.header.decoder {
-            DecoderVendor::Amd => DecoderOptions::AMD,
-            DecoderVendor::Intel => DecoderOptions::NONE,
-        };
         let formatter = formatter(syntax, Rc::clone(&target));
-        Self { trace, formatter, decoder_options, target, cache: HashMap::new() }
+        Self { trace, formatter, vendor: vendor_of(trace), target, cache: HashMap::new() }
     }
 
     /// The instruction that `step` retired.
@@ -72,16 +69,10 @@ impl<'t> CodeTexts<'t> {
     }
 
     fn read(&mut self, step: &StepEntry) -> Code {
-        let instruction = Decoder::with_ip(64, &step.bytes, step.address.0, self.decoder_options).decode();
-        let (length, text) = if step.bytes.is_empty() {
-            (0, "(code not recorded)".to_owned())
-        } else if instruction.is_invalid() {
-            (step.bytes.len(), "(bad)".to_owned())
-        } else {
-            *self.target.borrow_mut() = self.target_of(&instruction);
-            let mut text = String::new();
-            self.formatter.format(&instruction, &mut text);
-            (instruction.len(), text)
+        let (length, text) = match decode(&step.bytes, step.address, self.vendor) {
+            Ok(instruction) => (instruction.len(), self.disassemble(&instruction)),
+            Err(_) if step.bytes.is_empty() => (0, "(code not recorded)".to_owned()),
+            Err(_) => (step.bytes.len(), "(bad)".to_owned()),
         };
         let place = Place::of(self.trace, step.address);
         let mut hex = String::with_capacity(2 * length);
@@ -94,6 +85,13 @@ impl<'t> CodeTexts<'t> {
             text,
             recorded: step.bytes,
         }
+    }
+
+    fn disassemble(&mut self, instruction: &Instruction) -> String {
+        *self.target.borrow_mut() = self.target_of(instruction);
+        let mut text = String::new();
+        self.formatter.format(instruction, &mut text);
+        text
     }
 
     /// The address that the instruction names relative to itself: a branch target or RIP-relative memory.
