@@ -160,6 +160,69 @@ pub fn rows_of(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
         .collect()
 }
 
+/// Every event and every optional part, with values that do not change with a library's random numbers.
+pub fn one_of_each() -> Vec<Event> {
+    let before = Registers {
+        general: std::array::from_fn(|i| 0x1000 + i as u64),
+        rip: RuntimeAddr(0x40_1139),
+        rflags: 0x246,
+    };
+    let mut after = before;
+    after.general[0] = u64::MAX;
+    after.general[4] -= 8;
+    after.rflags = 0x1_0a97;
+    let step = OwnedStep {
+        address: before.rip,
+        verdict: Verdict::Exact,
+        next: RuntimeAddr(0x40_113c),
+        registers: None,
+        count: None,
+        memory: vec![],
+        bytes: None,
+        depth: 0,
+        syscall: None,
+    };
+    let value = std::array::from_fn(|i| if i < 8 { i as u8 } else { 0 });
+    let memory =
+        MemoryAccess { access: Access::ReadWrite, address: RuntimeAddr(0x7fff_1000), size: 8, value };
+    let syscall = Syscall { number: 1, arguments: [1, 0x5000, 6, 0, 0, 0], result: 6 };
+    let verdicts = [
+        Verdict::Zero,
+        Verdict::Skid(3),
+        Verdict::Reconstructed,
+        Verdict::Unexplained { expected: RuntimeAddr(0x40_1140) },
+        Verdict::Lost,
+    ];
+    let (here, there) = (RuntimeAddr(0x40_1139), RuntimeAddr(0x7f00_0000_1000));
+    let markers = [
+        Marker::Signal { number: 10, handler: there },
+        Marker::Sigreturn,
+        Marker::Fault { signal: 11, address: RuntimeAddr(8) },
+        Marker::Native { target: there, resume: here },
+        Marker::Rseq { start: here, end: there },
+        Marker::Masked { stops: 4 },
+        Marker::Fork { child: 4711 },
+        Marker::Exec,
+        Marker::Exit { status: 3 },
+        Marker::Lost { reason: LostReason::Uncounted, expected: here, found: there, detail: 2 },
+        Marker::Leave { rax: 6, xmm0: std::array::from_fn(|i| i as u8) },
+    ];
+    let mut events = vec![
+        Event::Enter { function: 2, registers: before },
+        Event::Step(OwnedStep { registers: Some((before, after)), ..step.clone() }),
+        Event::Step(OwnedStep { memory: vec![memory; 2], count: Some(300), ..step.clone() }),
+        Event::Step(OwnedStep {
+            bytes: Some(vec![0x0f, 0x05]),
+            depth: 2,
+            syscall: Some(syscall),
+            ..step.clone()
+        }),
+    ];
+    events.extend(verdicts.map(|verdict| Event::Step(OwnedStep { verdict, ..step.clone() })));
+    events.extend(markers.map(Event::Marker));
+    events
+}
+
 pub fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         1 => (any::<u32>(), registers()).prop_map(|(function, registers)| Event::Enter { function, registers }),
