@@ -5,16 +5,16 @@
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use super::blocks::Blocks;
-use super::known::{KnownImage, TracedFunction};
 use super::entry::TRIGGER_TAG;
+use super::known::{KnownImage, TracedFunction};
 use super::perf::{Breakpoint, out_of_the_way};
 use super::sigaction::KernelAction;
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
-use crate::raw::{self, Errno};
 use crate::event::attr::{self, Attr};
 use crate::event::open;
 use crate::image::decode::Vendor;
+use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
 use crate::record::modules::ModuleRef;
 use crate::record::control::{Delivery, Progress, Settings};

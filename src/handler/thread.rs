@@ -111,7 +111,9 @@ impl Threads {
         if self.probe(tid).any(|slot| slot.tid.load(Ordering::Relaxed) == tid) {
             return self.find(tid);
         }
-        let claim = |slot: &&Slot, old| slot.tid.compare_exchange(old, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let claim = |slot: &&Slot, old| {
+            slot.tid.compare_exchange(old, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
         let slot = self.probe(tid).find(|slot| claim(slot, 0)).or_else(|| {
             self.probe(tid).find(|slot| {
                 let old = slot.tid.load(Ordering::Relaxed);
@@ -179,7 +181,8 @@ impl Threads {
 /// Whether no thread of this process has the id.
 fn is_dead(tid: u32) -> bool {
     // SAFETY: signal 0 only asks whether the thread exists (tgkill(2)).
-    let asked = unsafe { raw::syscall(libc::SYS_tgkill, [u64::from(raw::getpid()), u64::from(tid), 0, 0, 0, 0]) };
+    let asked =
+        unsafe { raw::syscall(libc::SYS_tgkill, [u64::from(raw::getpid()), u64::from(tid), 0, 0, 0, 0]) };
     asked == Err(raw::Errno(libc::ESRCH))
 }
 

@@ -49,7 +49,9 @@ pub struct Request {
 pub enum ArmError {
     #[error("the trigger at {address}: {source}; {}", .source.remedy())]
     Trigger { address: RuntimeAddr, source: OpenError },
-    #[error("{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers")]
+    #[error(
+        "{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers"
+    )]
     TooMany(usize),
     #[error("no memory for the tracer's tables (errno {})", .0.0)]
     NoMemory(Errno),
@@ -105,7 +107,8 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
 
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
     for &signal in [libc::SIGTRAP].iter().chain(fasync) {
-        let old = sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
+        let old =
+            sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
         armed.replaced.push((signal, old));
     }
     for (function, place) in functions.iter().zip(&process.triggers) {

@@ -116,7 +116,11 @@ impl Survey {
                 pattern: number,
                 entry: matched.symbol.address.at(module.bias),
                 name: matched.symbol.name().into_owned(),
-                ranges: matched.ranges.iter().map(|r| r.start.at(module.bias)..r.end.at(module.bias)).collect(),
+                ranges: matched
+                    .ranges
+                    .iter()
+                    .map(|r| r.start.at(module.bias)..r.end.at(module.bias))
+                    .collect(),
             }),
         });
         found.collect()
@@ -130,7 +134,10 @@ impl Survey {
         Some(FoundFunction {
             pattern,
             entry,
-            name: symbol.map_or_else(|| format!("{}+{:#x}", module.name(), module.elf_address(entry).0), |s| s.name().into_owned()),
+            name: symbol.map_or_else(
+                || format!("{}+{:#x}", module.name(), module.elf_address(entry).0),
+                |s| s.name().into_owned(),
+            ),
             ranges: vec![whole.unwrap_or(entry..entry.plus(1))],
         })
     }
@@ -146,9 +153,9 @@ impl Survey {
                 let modules = self.modules.known.iter().filter(|module| traced(module));
                 Some(modules.flat_map(|module| module.code.iter().map(code_range)).collect())
             }
-            Into::None => {
-                Some(self.functions.iter().flat_map(|f| f.ranges.iter().map(code_range)).collect::<Box<[_]>>())
-            }
+            Into::None => Some(
+                self.functions.iter().flat_map(|f| f.ranges.iter().map(code_range)).collect::<Box<[_]>>(),
+            ),
         };
         let excluded = self.modules.known.iter().filter(|module| of_tracer(module) || is_vdso(module));
         let excluded = excluded.flat_map(|module| module.code.iter().map(code_range)).collect();
@@ -215,7 +222,8 @@ fn known_module(module: &Module) -> KnownModule {
 fn file_bytes(module: &Module, range: &Range<RuntimeAddr>) -> Option<(RuntimeAddr, u64)> {
     let start = module.elf_address(range.start);
     let segment = module.elf.text_at(start)?;
-    let length = (segment.start.0 + segment.file_size).saturating_sub(start.0).min(range.end.since(range.start));
+    let length =
+        (segment.start.0 + segment.file_size).saturating_sub(start.0).min(range.end.since(range.start));
     let bytes = module.elf.bytes_at(start, length)?;
     Some((RuntimeAddr(bytes.as_ptr() as u64), length))
 }
