@@ -8,3 +8,8 @@ pub mod recorded_memory;
 pub mod report;
 pub mod summary;
 pub mod verify;
+
+#[cfg(test)]
+pub mod synthetic;
+#[cfg(test)]
+mod tests;

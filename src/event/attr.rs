@@ -129,7 +129,10 @@ mod tests {
     #[test]
     fn trigger_reaches_threads_and_not_children() {
         let attr = trigger(HERE, 7);
-        assert_eq!((attr.inherit(), attr.inherit_thread(), attr.sigtrap(), attr.remove_on_exec()), (1, 1, 1, 1));
+        assert_eq!(
+            (attr.inherit(), attr.inherit_thread(), attr.sigtrap(), attr.remove_on_exec()),
+            (1, 1, 1, 1)
+        );
         assert_eq!((attr.disabled(), attr.sig_data, attr.bp_addr, attr.bp_len), (0, 7, HERE.0, 8));
     }
 

@@ -28,6 +28,9 @@ pub struct Choice {
 pub enum ChooseError {
     /// No trigger breakpoint, which every engine needs.
     #[error("{0}; {remedy}", remedy = .0.remedy())]
+    Refused(OpenError),
+    /// The trigger breakpoint opens, and does not do what it must.
+    #[error("the trigger breakpoint does not work: {0}; {remedy}", remedy = .0.remedy())]
     Trigger(Failure),
     /// The mechanism asked for does not work.
     #[error("{} does not work here: {failure}; {remedy}", Pair(*engine, *delivery), remedy = failure.remedy())]
@@ -96,7 +99,10 @@ pub fn choose_on(
     delivery: Option<Delivery>,
 ) -> Result<Choice, ChooseError> {
     let candidates = candidates(engine, delivery)?;
-    machine.trigger().map_err(ChooseError::Trigger)?;
+    machine.trigger().map_err(|failure| match failure {
+        Failure::Refused(error) => ChooseError::Refused(error),
+        failure => ChooseError::Trigger(failure),
+    })?;
     let mut notices = Vec::new();
     let mut failed = None;
     for &(engine, delivery) in &candidates {
@@ -194,7 +200,8 @@ fn about_registers(machine: &mut dyn Machine, engine: Engine) -> Option<String> 
     let needed = if engine == Engine::Breakpoint { 2 } else { 1 };
     let short = free <= needed;
     short.then(|| {
-        let error = OpenError { errno: libc::ENOSPC, wanted: Wanted::Guard, cause: Cause::DebugRegistersTaken };
+        let error =
+            OpenError { errno: libc::ENOSPC, wanted: Wanted::Guard, cause: Cause::DebugRegistersTaken };
         format!("{free} debug registers free: tracing does without the return guard; {}", error.remedy())
     })
 }
@@ -230,5 +237,7 @@ impl fmt::Display for Pair {
     }
 }
 
+#[cfg(test)]
+mod refused_tests;
 #[cfg(test)]
 mod tests;

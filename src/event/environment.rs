@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The seccomp mode of `/proc/self/status` (`proc_pid_status(5)`).
+/// The seccomp mode of `/proc/thread-self/status` (`proc_pid_status(5)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seccomp {
     Off,
@@ -33,7 +33,7 @@ impl Environment {
     /// Reads `/proc` and the resource limits; what cannot be read is left unknown.
     #[must_use]
     pub fn read() -> Self {
-        let status = Status::of_this_process();
+        let status = Status::of_this_thread();
         let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE);
         Self {
             paranoid: sysctl("kernel/perf_event_paranoid"),
@@ -51,14 +51,14 @@ pub fn sysctl(name: &str) -> Option<i64> {
     fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
 }
 
-/// The text of `/proc/self/status`.
+/// The text of `/proc/thread-self/status`: seccomp and capabilities are a thread's own.
 #[derive(Clone, Debug, Default)]
 pub struct Status(pub String);
 
 impl Status {
     #[must_use]
-    pub fn of_this_process() -> Self {
-        Self(fs::read_to_string("/proc/self/status").unwrap_or_default())
+    pub fn of_this_thread() -> Self {
+        Self(fs::read_to_string("/proc/thread-self/status").unwrap_or_default())
     }
 
     /// What stands after `name:`.
@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn status_of_a_container() {
-        let status = Status("Name:\tsh\nCapEff:\t0000004000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n".into());
+        let status =
+            Status("Name:\tsh\nCapEff:\t0000004000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n".into());
         assert_eq!(status.seccomp(), Seccomp::Filter);
         assert!(status.capable(CAP_PERFMON));
         assert!(!status.capable(CAP_SYS_ADMIN));

@@ -24,6 +24,8 @@ pub enum Cause {
     Paranoid(i64),
     /// A seccomp filter answers in the kernel's place.
     Seccomp,
+    /// The kernel has no cause to answer so, and a seccomp filter is in force.
+    PerhapsSeccomp,
     /// No setting explains it, so SELinux or another security module does.
     SecurityModule,
     /// The kernel is built without perf events.
@@ -73,6 +75,8 @@ impl OpenError {
         let filtered = environment.seccomp == Seccomp::Filter;
         let hardware = wanted == Wanted::Instructions;
         let cause = match errno.0 {
+            // The settings answer EACCES; EPERM is what container profiles choose.
+            libc::EPERM if filtered => Cause::Seccomp,
             libc::EACCES | libc::EPERM => match environment.paranoid {
                 // Mainline stops nobody from watching himself; 3 and 4 are Debian's and Ubuntu's patch.
                 Some(paranoid) if paranoid > 2 && !environment.privileged => Cause::Paranoid(paranoid),
@@ -91,12 +95,12 @@ impl OpenError {
             libc::ENFILE => Cause::SystemDescriptorLimit,
             libc::EINVAL | libc::E2BIG => match environment.kernel {
                 Some(version) if version < kernel::SIGTRAP => Cause::TooOld(version),
-                _ if filtered => Cause::Seccomp,
+                _ if filtered => Cause::PerhapsSeccomp,
                 _ => Cause::Attributes,
             },
             libc::ESRCH => Cause::NoThread,
             libc::ENOMEM => Cause::Memory,
-            _ if filtered => Cause::Seccomp,
+            _ if filtered => Cause::PerhapsSeccomp,
             _ => Cause::Other,
         };
         Self { errno: errno.0, wanted, cause }
@@ -107,7 +111,7 @@ impl OpenError {
     pub const fn remedy(&self) -> &'static str {
         match self.cause {
             Cause::Paranoid(_) => "sudo sysctl kernel.perf_event_paranoid=2",
-            Cause::Seccomp => {
+            Cause::Seccomp | Cause::PerhapsSeccomp => {
                 "allow perf_event_open in the sandbox; for a container: docker run --security-opt \
                  seccomp=unconfined … (or a profile that allows perf_event_open)"
             }
@@ -118,7 +122,9 @@ impl OpenError {
             Cause::NoPmu => {
                 "use --engine breakpoint, which needs no PMU; or have the host pass a vPMU on (QEMU: -cpu host,pmu=on)"
             }
-            Cause::NoBreakpoints => "boot a kernel built with CONFIG_HAVE_HW_BREAKPOINT=y and CONFIG_PERF_EVENTS=y",
+            Cause::NoBreakpoints => {
+                "boot a kernel built with CONFIG_HAVE_HW_BREAKPOINT=y and CONFIG_PERF_EVENTS=y"
+            }
             Cause::DebugRegistersTaken => {
                 "free one: leave the debugger's hardware breakpoints and watchpoints, and end `perf record -e mem:…`"
             }
@@ -127,7 +133,7 @@ impl OpenError {
                  sudo sysctl kernel.nmi_watchdog=0"
             }
             Cause::NoInterrupt => "use --engine breakpoint: this PMU cannot signal an overflow",
-            Cause::DescriptorLimit(_) => "ulimit -n 4096",
+            Cause::DescriptorLimit(_) => "ulimit -n $(ulimit -Hn)",
             Cause::SystemDescriptorLimit => "sudo sysctl fs.file-max=1000000",
             Cause::TooOld(_) => "boot Linux 5.13 or later",
             Cause::Attributes => "overstep doctor --json, and report it: the kernel should accept this event",
@@ -161,14 +167,21 @@ impl fmt::Display for Cause {
         match self {
             Self::Paranoid(value) => write!(f, "perf_event_paranoid is {value}"),
             Self::Seccomp => f.write_str("a seccomp filter refuses perf_event_open"),
-            Self::SecurityModule => f.write_str("neither perf_event_paranoid nor seccomp says so: a security module"),
+            Self::PerhapsSeccomp => {
+                f.write_str("not the kernel's usual answer; a seccomp filter is in force")
+            }
+            Self::SecurityModule => {
+                f.write_str("neither perf_event_paranoid nor seccomp says so: a security module")
+            }
             Self::NoPerf => f.write_str("this kernel has no perf events"),
             Self::NoPmu => f.write_str("no PMU here"),
             Self::NoBreakpoints => f.write_str("no hardware breakpoints here"),
             Self::DebugRegistersTaken => f.write_str("all four debug registers are taken"),
             Self::CounterTaken => f.write_str("the counter is taken by another user of the PMU"),
             Self::NoInterrupt => f.write_str("this PMU has no overflow interrupt"),
-            Self::DescriptorLimit(limit) => write!(f, "the limit of {limit} descriptors (RLIMIT_NOFILE) is reached"),
+            Self::DescriptorLimit(limit) => {
+                write!(f, "the limit of {limit} descriptors (RLIMIT_NOFILE) is reached")
+            }
             Self::SystemDescriptorLimit => f.write_str("the system's limit on open files is reached"),
             Self::TooOld(version) => write!(f, "Linux {version} lacks sigtrap events (5.13)"),
             Self::Attributes => f.write_str("the kernel refuses these attributes"),
@@ -207,8 +220,11 @@ mod tests {
     #[test]
     fn a_filter_is_blamed_for_what_the_kernel_would_not_say() {
         let sandbox = Environment { seccomp: Seccomp::Filter, ..PLAIN };
-        for errno in [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::EINVAL, libc::EIO] {
+        for errno in [libc::EPERM, libc::EACCES, libc::ENOSYS] {
             assert_eq!(cause(errno, Wanted::Trigger, &sandbox), Cause::Seccomp, "errno {errno}");
+        }
+        for errno in [libc::EINVAL, libc::EIO] {
+            assert_eq!(cause(errno, Wanted::Trigger, &sandbox), Cause::PerhapsSeccomp, "errno {errno}");
         }
         assert_eq!(cause(libc::ENOSYS, Wanted::Trigger, &PLAIN), Cause::NoPerf);
     }
@@ -235,6 +251,6 @@ mod tests {
         let expected = "cannot open the return guard: EMFILE (24), the limit of 1024 descriptors (RLIMIT_NOFILE) \
                         is reached";
         assert_eq!(error.to_string(), expected);
-        assert_eq!(error.remedy(), "ulimit -n 4096");
+        assert_eq!(error.remedy(), "ulimit -n $(ulimit -Hn)");
     }
 }

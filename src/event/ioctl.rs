@@ -31,45 +31,66 @@ pub const PERIOD: u64 = writes_eight_bytes(4);
 pub const MODIFY_ATTRIBUTES: u64 = writes_eight_bytes(11);
 
 /// Lets the event count.
+///
+/// # Errors
+/// EBADF for a descriptor that the program closed.
 #[inline(always)]
 pub fn enable(event: RawFd) -> Result<(), Errno> {
     call(event, ENABLE, 0)
 }
 
 /// Stops the event; it keeps its count.
+///
+/// # Errors
+/// EBADF for a descriptor that the program closed.
 #[inline(always)]
 pub fn disable(event: RawFd) -> Result<(), Errno> {
     call(event, DISABLE, 0)
 }
 
 /// Sets the count to zero. The overflow limit and the period's remainder stay as they are.
+///
+/// # Errors
+/// EBADF for a descriptor that the program closed.
 #[inline(always)]
 pub fn reset(event: RawFd) -> Result<(), Errno> {
     call(event, RESET, 0)
 }
 
-/// Allows `overflows` more and enables the event. EINVAL on an inherited or non-sampling event.
+/// Allows `overflows` more and enables the event.
 ///
 /// Zero cannot be asked for: it acts as a plain enable with whatever limit is left, which the man page calls
 /// undefined.
+///
+/// # Errors
+/// EINVAL on an inherited or non-sampling event.
 #[inline(always)]
 pub fn refresh(event: RawFd, overflows: NonZeroU32) -> Result<(), Errno> {
     call(event, REFRESH, u64::from(overflows.get()))
 }
 
 /// Sets the number of occurrences between overflows and starts counting towards the next one anew.
+///
+/// # Errors
+/// EINVAL for a period below what this CPU can do (32, 128 or 144 on some), or above 2^63.
 #[inline(always)]
 pub fn period(event: RawFd, period: u64) -> Result<(), Errno> {
     call(event, PERIOD, (&raw const period) as u64)
 }
 
 /// Moves a breakpoint to where `attr` points, and leaves it enabled or not as `attr` says.
+///
+/// # Errors
+/// EINVAL when anything but the address, type, length, `disabled` or `sig_data` differs; ENOSYS before 4.17.
 #[inline(always)]
 pub fn modify(event: RawFd, attr: &Attr) -> Result<(), Errno> {
     call(event, MODIFY_ATTRIBUTES, std::ptr::from_ref(attr) as u64)
 }
 
 /// How often the event has occurred: hits of a breakpoint, those behind a blocked signal included.
+///
+/// # Errors
+/// EBADF for a descriptor that the program closed.
 #[inline(always)]
 pub fn count(event: RawFd) -> Result<u64, Errno> {
     let mut value = 0u64;
@@ -94,7 +115,8 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_kernel_header() {
         use perf_event_open_sys::bindings as sys;
-        let header = [sys::ENABLE, sys::DISABLE, sys::REFRESH, sys::RESET, sys::PERIOD, sys::MODIFY_ATTRIBUTES];
+        let header =
+            [sys::ENABLE, sys::DISABLE, sys::REFRESH, sys::RESET, sys::PERIOD, sys::MODIFY_ATTRIBUTES];
         assert_eq!([ENABLE, DISABLE, REFRESH, RESET, PERIOD, MODIFY_ATTRIBUTES], header.map(u64::from));
     }
 }

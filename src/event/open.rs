@@ -26,6 +26,9 @@ pub fn open(attr: &Attr, wanted: Wanted, thread: u32) -> Result<OwnedFd, OpenErr
 
 /// Opens an event on `thread` (0: the calling one): the descriptor, or the errno alone.
 ///
+/// # Errors
+/// The errno as it comes: `perf_event_open(2)`, ERRORS. [`OpenError::here`] explains it, outside a handler.
+///
 /// # Signal safety
 /// One system call without libc.
 #[inline(always)]

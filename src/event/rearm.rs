@@ -21,6 +21,9 @@ pub const ALL: [Rearm; 4] =
     [Rearm::Refresh, Rearm::RefreshPeriod, Rearm::KeepAboveZero, Rearm::DisableEnable];
 
 /// Arms a breakpoint that was opened disabled.
+///
+/// # Errors
+/// The errno of the ioctl that failed.
 #[inline(always)]
 pub fn start(event: RawFd, rearm: Rearm) -> Result<(), Errno> {
     match rearm {
@@ -31,6 +34,9 @@ pub fn start(event: RawFd, rearm: Rearm) -> Result<(), Errno> {
 }
 
 /// Arms it again, after the stop and after any move.
+///
+/// # Errors
+/// The errno of the ioctl that failed; the event is then disabled.
 #[inline(always)]
 pub fn again(event: RawFd, rearm: Rearm) -> Result<(), Errno> {
     match rearm {

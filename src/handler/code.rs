@@ -5,9 +5,10 @@
 use iced_x86::Instruction;
 
 use super::blocks::Found;
-use super::known::{InstructionMap, KnownImage, KnownSymbol};
+use super::known::{KnownImage, KnownSymbol};
 use super::process::Process;
-use crate::address::RuntimeAddr;
+use crate::address::{ElfAddr, RuntimeAddr};
+use crate::image::boundary::{Boundary, InstructionMap};
 use crate::image::class::Class;
 use crate::image::decode::{MAX_LENGTH, decode};
 use crate::image::memory::{Memory, OwnMemory};
@@ -119,29 +120,56 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
     let bytes = unsafe { &*(address.0 as *const [u8; BLOCK]) };
     let mut known = [0; BLOCK / 8];
     let mut start = [0; BLOCK / 8];
-    let mut differs_from_file = false;
+    let mut differs = [0; BLOCK / 8];
     let mut module = NO_MODULE;
-    // The block may begin before the range that has its code, never the other way round by more than a page.
+    // The block may begin before the range that has its code.
     if let Some(code) = image.code_at(address).or_else(|| image.code_at(address.plus(BLOCK as u64 - 1))) {
         module = code.module;
-        let offset = address.since(code.range.start) as i64;
-        known = InstructionMap::block(&code.map.known, offset);
-        start = InstructionMap::block(&code.map.start, offset);
+        if let Some(map) = &code.map {
+            boundaries(map, address.in_elf(code.bias), &mut known, &mut start);
+        }
         if let Some((file, length)) = code.file {
+            let offset = address.since(code.range.start);
             let mut original = [0; BLOCK];
-            let inside = offset >= 0 && offset as u64 + BLOCK as u64 <= length;
-            differs_from_file = inside
-                && OwnMemory::new().read(RuntimeAddr(file.0.wrapping_add(offset as u64)), &mut original)
-                && original != *bytes;
+            let inside = offset.checked_add(BLOCK as u64).is_some_and(|end| end <= length);
+            if inside && OwnMemory::new().read(file.plus(offset), &mut original) {
+                differences(bytes, &original, &mut differs);
+            }
         }
     }
-    let block = CodeBlock { address, bytes, known: &known, start: &start, differs_from_file, module };
+    let block = CodeBlock { address, bytes, known: &known, start: &start, differs: &differs, module };
     let symbols = image.symbols_in(address, address.plus(BLOCK as u64), SYMBOLS_PER_BLOCK);
     let mut named = [NO_SYMBOL; SYMBOLS_PER_BLOCK];
     for (to, from) in named.iter_mut().zip(symbols) {
         *to = symbol_ref(image, from);
     }
     process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))
+}
+
+/// Sets one bit for each byte that the instruction map knows, and one for each that starts an instruction.
+fn boundaries(map: &InstructionMap, block: ElfAddr, known: &mut [u8; BLOCK / 8], start: &mut [u8; BLOCK / 8]) {
+    for (index, (known, start)) in known.iter_mut().zip(start).enumerate() {
+        for bit in 0..8 {
+            match map.is_start(ElfAddr(block.0.wrapping_add(index as u64 * 8 + bit))) {
+                Boundary::Yes => {
+                    *known |= 1 << bit;
+                    *start |= 1 << bit;
+                }
+                Boundary::No => *known |= 1 << bit,
+                Boundary::Unknown => {}
+            }
+        }
+    }
+}
+
+/// Sets one bit for each byte that differs.
+fn differences(bytes: &[u8; BLOCK], original: &[u8; BLOCK], bits: &mut [u8; BLOCK / 8]) {
+    let pairs = bytes.chunks_exact(8).zip(original.chunks_exact(8));
+    for (bits, (here, there)) in bits.iter_mut().zip(pairs) {
+        for (bit, (here, there)) in here.iter().zip(there).enumerate() {
+            *bits |= u8::from(here != there) << bit;
+        }
+    }
 }
 
 /// Sees to it that the trace can name `target`, which lies outside every recorded block.

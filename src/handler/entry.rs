@@ -87,9 +87,10 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     let tid = raw::gettid();
     let rip = saved.rip();
     let is_entry = process.function_at(rip).is_some() && !asynchronous;
-    let Some(thread) = process.threads.find(tid) else {
-        if is_entry {
-            first_entry(process, tid, saved);
+    let found = if is_entry { process.threads.find_or_make(tid, process) } else { process.threads.find(tid) };
+    let Some(thread) = found else {
+        if is_entry && is_traced_process(process, tid) {
+            count_entry(process, false);
         }
         return sender != Sender::TrapFlag;
     };
@@ -123,21 +124,6 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
         stepper.pass_standing();
     }
     true
-}
-
-/// The first time this thread enters a traced function.
-fn first_entry(process: &'static Process, tid: u32, saved: Saved<'_>) {
-    if !is_traced_process(process, tid) {
-        return;
-    }
-    match process.threads.find_or_make(tid, process) {
-        Some(thread) => {
-            let mut stepper = Stepper { process, thread, saved, tid };
-            stepper.know_stack();
-            enter(stepper);
-        }
-        None => count_entry(process, false),
-    }
 }
 
 /// Whether this process is the one to trace: the first of its tree to enter.
@@ -188,6 +174,9 @@ fn enter(mut stepper: Stepper<'_>) {
         Phase::Stepping | Phase::Native => stepper.returned_unseen(),
         Phase::Muted => stepper.end(),
         Phase::Idle | Phase::Untraced => {}
+    }
+    if !is_traced_process(process, stepper.tid) {
+        return stepper.pass_standing();
     }
     let settings = &process.settings;
     let call = process.progress.calls.fetch_add(1, Ordering::Relaxed) + 1;
@@ -280,7 +269,7 @@ impl Stepper<'_> {
     fn trap_elsewhere(&mut self) {
         let rip = self.saved.rip();
         // A CPU or hypervisor that does not hold back the trap behind a load of ss: one more comes.
-        if self.thread.pending.rows().skip(1).any(|row| row.fetched.address() == rip) {
+        if self.thread.pending.rows().iter().skip(1).any(|row| row.fetched.address() == rip) {
             return self.pass_standing();
         }
         let expected = self.thread.expected;

@@ -3,7 +3,10 @@
 //! Built once by the session from `image`, then only read. Everything is a sorted slice, so that the handler
 //! looks up and never computes.
 
-use crate::address::RuntimeAddr;
+use std::sync::Arc;
+
+use crate::address::{Bias, RuntimeAddr};
+use crate::image::boundary::InstructionMap;
 use crate::record::modules::ModuleRef;
 
 /// Executable memory `[start, end)`.
@@ -23,31 +26,12 @@ impl CodeRange {
 #[derive(Clone, Debug)]
 pub struct KnownSymbol {
     pub start: RuntimeAddr,
+    /// In bytes.
     pub size: u64,
+    /// The highest end among the symbols up to this one: how far back a lookup has to go.
+    pub reach: RuntimeAddr,
     pub name: Box<[u8]>,
     pub raw: Box<[u8]>,
-}
-
-/// The instruction map of one executable range: bit `i` for byte `i` of the range.
-#[derive(Clone, Debug, Default)]
-pub struct InstructionMap {
-    pub known: Box<[u8]>,
-    pub start: Box<[u8]>,
-}
-
-impl InstructionMap {
-    /// The map's 64 bytes for the block at `offset` in the range; zeros (nothing known) beyond its end.
-    /// `offset` may be negative where the range starts inside the block.
-    pub(super) fn block(bits: &[u8], offset: i64) -> [u8; 64] {
-        let mut out = [0; 64];
-        for (index, byte) in out.iter_mut().enumerate() {
-            let at = offset / 8 + index as i64;
-            if let Some(found) = usize::try_from(at).ok().and_then(|at| bits.get(at)) {
-                *byte = *found;
-            }
-        }
-        out
-    }
 }
 
 /// One executable range of a module.
@@ -55,7 +39,9 @@ impl InstructionMap {
 pub struct KnownCode {
     pub range: CodeRange,
     pub module: u32,
-    pub map: InstructionMap,
+    pub bias: Bias,
+    /// Which bytes start an instruction by the ELF file; `None` where rows are not expected.
+    pub map: Option<Arc<InstructionMap>>,
     /// The range's bytes in the ELF file, mapped, and how many there are; `None` for the vdso and JIT code.
     pub file: Option<(RuntimeAddr, u64)>,
 }
@@ -97,9 +83,7 @@ impl KnownImage {
 
     /// The symbols that overlap `[start, end)`, at most `most` of them.
     pub(super) fn symbols_in(&self, start: RuntimeAddr, end: RuntimeAddr, most: usize) -> &[KnownSymbol] {
-        // A symbol that starts before the block may reach into it; the one right before is enough, since the
-        // session keeps symbols from overlapping.
-        let first = self.symbols.partition_point(|symbol| symbol.start.plus(symbol.size) <= start);
+        let first = self.symbols.partition_point(|symbol| symbol.reach <= start);
         let last = self.symbols.partition_point(|symbol| symbol.start < end);
         let found = self.symbols.get(first..last).unwrap_or(&[]);
         found.get(..most).unwrap_or(found)

@@ -17,7 +17,7 @@ mod frames;
 pub mod known;
 mod operands;
 mod pending;
-mod perf;
+pub(crate) mod perf;
 pub mod process;
 mod saved;
 pub mod sigaction;

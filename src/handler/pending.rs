@@ -1,5 +1,9 @@
 //! The instructions that the next stop will prove: the one at the last stop, and those the walk passes.
 
+#![allow(unsafe_code, reason = "rows beyond the used ones are never initialised: the block is large")]
+
+use std::mem::MaybeUninit;
+
 use super::code::Fetched;
 use crate::address::RuntimeAddr;
 use crate::record::step::MemoryAccess;
@@ -20,7 +24,8 @@ pub(super) struct PendingRow {
 
 /// What the handler promised itself at the last stop.
 pub(super) struct Pending {
-    rows: [Option<PendingRow>; MOST_ROWS],
+    /// The first `used` are initialised.
+    rows: [MaybeUninit<PendingRow>; MOST_ROWS],
     used: usize,
     /// How the first row's address was reached; the others are reconstructed.
     pub(super) verdict: Verdict,
@@ -29,8 +34,17 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn none() -> Self {
-        Self { rows: [None; MOST_ROWS], used: 0, verdict: Verdict::Exact, operands: [None; MOST_OPERANDS] }
+    /// Makes a fresh mapping's zeros an empty list.
+    ///
+    /// # Safety
+    /// `place` points to writable memory for a `Pending`.
+    pub(super) unsafe fn write_empty(place: *mut Self) {
+        // SAFETY: the caller's promise; `rows` may stay as it is.
+        unsafe {
+            (&raw mut (*place).used).write(0);
+            (&raw mut (*place).verdict).write(Verdict::Exact);
+            (&raw mut (*place).operands).write([None; MOST_OPERANDS]);
+        }
     }
 
     pub(super) fn start(&mut self, verdict: Verdict) {
@@ -42,7 +56,7 @@ impl Pending {
     /// Adds a row; `false` when there is no place for more.
     pub(super) fn push(&mut self, row: PendingRow) -> bool {
         let Some(place) = self.rows.get_mut(self.used) else { return false };
-        *place = Some(row);
+        place.write(row);
         self.used += 1;
         true
     }
@@ -51,31 +65,9 @@ impl Pending {
         self.used = 0;
     }
 
-    pub(super) fn rows(&self) -> impl ExactSizeIterator<Item = &PendingRow> {
-        RowIter { rows: self.rows.get(..self.used).unwrap_or(&[]) }
-    }
-
-    pub(super) fn first(&self) -> Option<&PendingRow> {
-        self.rows().next()
+    pub(super) fn rows(&self) -> &[PendingRow] {
+        let used = self.rows.get(..self.used).unwrap_or(&[]);
+        // SAFETY: the first `used` rows have been written, and MaybeUninit<T> is laid out as T.
+        unsafe { std::slice::from_raw_parts(used.as_ptr().cast(), used.len()) }
     }
 }
-
-struct RowIter<'a> {
-    rows: &'a [Option<PendingRow>],
-}
-
-impl<'a> Iterator for RowIter<'a> {
-    type Item = &'a PendingRow;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (first, rest) = self.rows.split_first()?;
-        self.rows = rest;
-        first.as_ref()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.rows.len(), Some(self.rows.len()))
-    }
-}
-
-impl ExactSizeIterator for RowIter<'_> {}

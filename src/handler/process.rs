@@ -4,15 +4,16 @@
 
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
-use perf_event_open_sys::bindings::perf_event_attr;
-
 use super::blocks::Blocks;
 use super::known::{KnownImage, TracedFunction};
-use super::perf::Breakpoint;
+use super::entry::TRIGGER_TAG;
+use super::perf::{Breakpoint, out_of_the_way};
 use super::sigaction::KernelAction;
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
 use crate::raw::{self, Errno};
+use crate::event::attr::{self, Attr};
+use crate::event::open;
 use crate::image::decode::Vendor;
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Progress, Settings};
@@ -35,8 +36,8 @@ pub struct Plan {
     pub image: AtomicPtr<KnownImage>,
     /// The process that was armed; a forked child has another id. ATOMICS: relaxed, set before the first stop.
     pub pid: AtomicU32,
-    pub step_attr: perf_event_attr,
-    pub guard_attr: perf_event_attr,
+    pub step_attr: Attr,
+    pub guard_attr: Attr,
     /// The signal of `Delivery::Fasync`.
     pub fasync_signal: i32,
     /// What SIGTRAP did before; a SIGTRAP that is not ours goes there.
@@ -105,6 +106,50 @@ impl Process {
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
     }
 
+    /// Makes the calling thread's block, and its stack in the block the thread's alternate one, so that stops
+    /// need nothing of the program's stacks. Returns the stack that was there before, which is remembered as the
+    /// program's.
+    ///
+    /// # Errors
+    /// ENOMEM when no block is left or can be mapped, EPERM while the thread runs on an alternate stack.
+    ///
+    /// # Signal safety
+    /// Raw system calls.
+    pub fn adopt_thread(&self) -> Result<libc::stack_t, Errno> {
+        let thread = self.threads.find_or_make(raw::gettid(), self).ok_or(Errno(libc::ENOMEM))?;
+        let old = replace_alternate_stack(&thread.alternate_stack())?;
+        thread.program_stack = self.threads.program_stack_behind(&old);
+        Ok(old)
+    }
+
+    /// The alternate stack that the calling thread's program believes in, while the tracer's stands in its place.
+    ///
+    /// # Signal safety
+    /// Atomics.
+    pub fn program_stack(&self) -> Option<&mut libc::stack_t> {
+        self.threads.find(raw::gettid()).map(|thread| &mut thread.program_stack)
+    }
+
+    /// Arms a forked child as its parent was: perf events and thread blocks are not inherited.
+    ///
+    /// # Signal safety
+    /// Raw system calls; the child has one thread.
+    pub fn rearm_in_child(&self) {
+        self.pid.store(raw::getpid(), Ordering::Relaxed);
+        // Without it, stops use the thread's own stack.
+        let _ = self.adopt_thread();
+        for (function, place) in self.functions.iter().flatten().zip(&self.triggers) {
+            let attr = attr::trigger(function.entry, TRIGGER_TAG);
+            if let Ok(fd) = open::raw(&attr, 0) {
+                let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
+                if old >= 0 {
+                    // SAFETY: the parent's event, of which the child's table has a copy that only we know.
+                    let _ = unsafe { raw::syscall(libc::SYS_close, [old as u64, 0, 0, 0, 0, 0]) };
+                }
+            }
+        }
+    }
+
     pub(super) fn image(&self) -> &'static KnownImage {
         // SAFETY: never null once published, and images live for ever.
         unsafe { &*self.image.load(Ordering::Acquire) }
@@ -128,4 +173,23 @@ impl Process {
     pub(super) fn guard_event(&self) -> Breakpoint {
         Breakpoint::closed(self.guard_attr, Delivery::Sigtrap, self.settings.rearm)
     }
+}
+
+/// sigaltstack(2) without libc: sets the calling thread's alternate stack and returns the one before.
+///
+/// # Errors
+/// EPERM while the thread runs on the old one, ENOMEM when `new` is smaller than the kernel needs.
+///
+/// # Signal safety
+/// One raw system call.
+pub fn replace_alternate_stack(new: &libc::stack_t) -> Result<libc::stack_t, Errno> {
+    let mut old = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    // SAFETY: two live stack_t; the caller keeps the new stack's memory.
+    unsafe {
+        raw::syscall(
+            libc::SYS_sigaltstack,
+            [std::ptr::from_ref(new) as u64, std::ptr::from_mut(&mut old) as u64, 0, 0, 0, 0],
+        )
+    }?;
+    Ok(old)
 }

@@ -79,9 +79,4 @@ impl<'a> Saved<'a> {
         }
         bytes
     }
-
-    /// The alternate stack that sigreturn will make current again (`restore_altstack` in the kernel).
-    pub(super) fn alternate_stack(&mut self) -> &mut libc::stack_t {
-        &mut self.0.uc_stack
-    }
 }

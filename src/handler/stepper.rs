@@ -41,10 +41,6 @@ impl Stepper<'_> {
             // Without a guard (ENOSPC) a lost stepper is found at the next entry instead.
             let _ = self.thread.guard.place(outermost.returns_to, self.process.fasync_signal);
         }
-        let own = self.thread.own_stack();
-        let current = self.saved.alternate_stack();
-        self.thread.alternate_stack = Some(*current);
-        *current = own;
         self.arrive(Verdict::Exact);
     }
 
@@ -266,11 +262,11 @@ impl Stepper<'_> {
         let before = thread.registers;
         // Behind a load of ss the registers are known without a stop.
         let mut between = before;
-        if let Some(first) = thread.pending.first() {
+        if let Some(first) = thread.pending.rows().first() {
             between.rip = first.next;
             between.general[RSP] = rsp_after(&first.fetched, before.general[RSP]);
         }
-        let shadow = thread.pending.first().is_some_and(|row| row.fetched.class == Class::LoadsSs);
+        let shadow = thread.pending.rows().first().is_some_and(|row| row.fetched.class == Class::LoadsSs);
         let pair = shadow && thread.pending.rows().len() == 2;
         if alone {
             operands::after(&mut thread.pending.operands);
@@ -281,7 +277,7 @@ impl Stepper<'_> {
             *to = *from;
             used += 1;
         }
-        for (index, row) in thread.pending.rows().enumerate() {
+        for (index, row) in thread.pending.rows().iter().enumerate() {
             let first = index == 0;
             let registers = match (settings.registers, first) {
                 (true, true) if alone => Some(RegisterChangeRef { before: &before, after }),
@@ -379,7 +375,6 @@ impl Stepper<'_> {
         self.thread.frames.clear();
         self.thread.pending.clear();
         self.thread.phase = Phase::Idle;
-        self.restore_stack();
         self.pass_standing();
     }
 
@@ -393,14 +388,7 @@ impl Stepper<'_> {
         self.thread.step.lift();
         self.thread.trap_flag = false;
         self.saved.set_flag(flag::TF, false);
-        self.restore_stack();
         self.pass_standing();
-    }
-
-    fn restore_stack(&mut self) {
-        if let Some(program) = self.thread.alternate_stack.take() {
-            *self.saved.alternate_stack() = program;
-        }
     }
 
     /// The stack mapping that RSP is in now.

@@ -16,9 +16,13 @@ use crate::registers::Registers;
 
 /// Threads that can be traced at the same time; dead ones make room.
 const THREADS: usize = 1 << 10;
-/// The handler's stack: signal frames of AVX-512 state and AMX tiles stay below 16 KiB, the rest is ours.
-const STACK: usize = 64 << 10;
+/// The thread's alternate stack: for the handler, and for the program's own SA_ONSTACK handlers, which are
+/// stepped on it too. Signal frames stay below 16 KiB even with AMX tiles. Touched as far as it is used.
+const STACK: usize = 256 << 10;
 const PAGE: usize = 4096;
+/// A thread that has no alternate stack.
+const NO_STACK: libc::stack_t =
+    libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +57,16 @@ pub(super) struct Thread {
     pub(super) step_stops: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
-    /// The program's alternate stack, while ours stands in its place.
-    pub(super) alternate_stack: Option<libc::stack_t>,
+    /// The program's alternate stack, which the tracer's stands in for.
+    pub(super) program_stack: libc::stack_t,
     stack_base: u64,
     /// Registers at the last stop.
     pub(super) registers: Registers,
 }
 
 impl Thread {
-    /// The handler's own stack for this thread, as sigaltstack(2) wants it.
-    pub(super) fn own_stack(&self) -> libc::stack_t {
+    /// The tracer's alternate stack for this thread, as sigaltstack(2) wants it.
+    pub(super) fn alternate_stack(&self) -> libc::stack_t {
         libc::stack_t { ss_sp: self.stack_base as *mut libc::c_void, ss_flags: 0, ss_size: STACK }
     }
 }
@@ -124,10 +128,25 @@ impl Threads {
             thread.guard.close();
             thread.phase = Phase::Idle;
             thread.step_stops = 0;
-            thread.alternate_stack = None;
+            thread.program_stack = NO_STACK;
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
+    }
+
+    /// The alternate stack of the program where `real` is a tracer's one: in a forked child that is the one of the
+    /// thread that forked, whose block came along with the rest of its memory.
+    pub(super) fn program_stack_behind(&self, real: &libc::stack_t) -> libc::stack_t {
+        let blocks = self.slots.iter().filter_map(|slot| {
+            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and
+            // `program_stack` of a block whose owner is this thread's copy or this thread.
+            unsafe { slot.thread.load(Ordering::Acquire).cast::<Thread>().as_ref() }
+        });
+        blocks
+            .filter(|thread| thread.stack_base == real.ss_sp as u64)
+            .map(|thread| thread.program_stack)
+            .next()
+            .unwrap_or(*real)
     }
 
     /// The slots a thread may be in, nearest first.
@@ -164,13 +183,13 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).step).write(process.step_event());
         (&raw mut (*thread).guard).write(process.guard_event());
         (&raw mut (*thread).writer).write(ThreadWriter::new());
-        (&raw mut (*thread).pending).write(Pending::none());
+        Pending::write_empty(&raw mut (*thread).pending);
         (&raw mut (*thread).bounds).write(StackBounds { start: 0, end: 0 });
         (&raw mut (*thread).expected).write(RuntimeAddr(0));
         (&raw mut (*thread).rows).write(0);
         (&raw mut (*thread).step_stops).write(0);
         (&raw mut (*thread).trap_flag).write(false);
-        (&raw mut (*thread).alternate_stack).write(None);
+        (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());
     }

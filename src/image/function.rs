@@ -1,8 +1,9 @@
 //! The functions a user asks for: parsing the request, finding it, suggesting others.
 
+use super::glob::{glob, is_closed};
 use super::names;
 use super::symbols::{Symbol, SymbolTable};
-use crate::address::ElfAddr;
+use crate::address::{ElfAddr, RuntimeAddr};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub enum Place {
     /// `module+0xoffset`: the address that the module's file gives the place.
     Offset(ElfAddr),
     /// `0xaddress` in the running process.
-    Address(crate::address::RuntimeAddr),
+    Address(RuntimeAddr),
     /// `file.c:line`.
     Line { file: String, line: u32 },
 }
@@ -60,7 +61,7 @@ impl FunctionPattern {
         }
         if let Some(digits) = text.strip_prefix("0x") {
             let address = hexadecimal(digits, text)?;
-            return Ok(Self { module: None, place: Place::Address(crate::address::RuntimeAddr(address)) });
+            return Ok(Self { module: None, place: Place::Address(RuntimeAddr(address)) });
         }
         if let Some((module, digits)) = text.rsplit_once("+0x").filter(|(module, _)| !module.is_empty()) {
             let offset = ElfAddr(hexadecimal(digits, text)?);
@@ -69,14 +70,15 @@ impl FunctionPattern {
         if let Some((file, line)) = source_line(text) {
             return Ok(Self { module: None, place: Place::Line { file: file.to_owned(), line } });
         }
-        // `operator!` is a name of its own.
-        let (module, name) = match text.split_once('!').filter(|(m, _)| !m.ends_with("operator")) {
+        // `operator!` is a name of its own, and `[!a]` a set.
+        let separates = |m: &str| !m.ends_with("operator") && !m.contains('[');
+        let (module, name) = match text.split_once('!').filter(|(m, _)| separates(m)) {
             Some(("", _)) => return Err(PatternError::NoModule(text.to_owned())),
             Some((_, "")) => return Err(PatternError::Empty),
             Some((module, name)) => (Some(module.to_owned()), name),
             None => (None, text),
         };
-        if !glob_is_closed(name) {
+        if !is_closed(name) {
             return Err(PatternError::BadGlob(text.to_owned()));
         }
         Ok(Self { module, place: Place::Name(name.to_owned()) })
@@ -179,4 +181,74 @@ fn source_line(text: &str) -> Option<(&str, u32)> {
     let looks_like_a_file = file.contains('.') && !file.ends_with(':');
     looks_like_a_file.then_some(())?;
     line.parse().ok().filter(|line| *line > 0).map(|line| (file, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(module: Option<&str>, name: &str) -> FunctionPattern {
+        FunctionPattern { module: module.map(str::to_owned), place: Place::Name(name.to_owned()) }
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        let parse = |text| FunctionPattern::parse(text).unwrap();
+        assert_eq!(parse("gcd"), named(None, "gcd"));
+        assert_eq!(parse("libc.so.6!str*"), named(Some("libc.so.6"), "str*"));
+        assert_eq!(parse("A::operator!="), named(None, "A::operator!="));
+        assert_eq!(parse("[!a]*"), named(None, "[!a]*"));
+        assert_eq!(parse("a::b"), named(None, "a::b"));
+        assert_eq!(parse("0x401136").place, Place::Address(RuntimeAddr(0x40_1136)));
+        let offset = parse("a.out+0x1139");
+        assert_eq!((offset.module.as_deref(), offset.place), (Some("a.out"), Place::Offset(ElfAddr(0x1139))));
+        assert_eq!(parse("src/gcd.c:12").place, Place::Line { file: "src/gcd.c".into(), line: 12 });
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_an_error() {
+        let parse = FunctionPattern::parse;
+        assert_eq!(parse("  "), Err(PatternError::Empty));
+        assert_eq!(parse("libc.so.6!"), Err(PatternError::Empty));
+        assert_eq!(parse("!gcd"), Err(PatternError::NoModule("!gcd".into())));
+        assert_eq!(parse("0xg"), Err(PatternError::BadNumber("0xg".into())));
+        assert_eq!(parse("a.out+0x"), Err(PatternError::BadNumber("a.out+0x".into())));
+        assert_eq!(parse("a[b"), Err(PatternError::BadGlob("a[b".into())));
+    }
+
+    #[test]
+    fn modules_go_by_file_name_stem_path_or_glob() {
+        let path = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        for module in ["libc.so.6", "libc", path, "libc*"] {
+            assert!(named(Some(module), "puts").admits_module(path), "{module}");
+        }
+        assert!(!named(Some("libm"), "puts").admits_module(path));
+        assert!(named(None, "puts").admits_module(path));
+    }
+
+    #[test]
+    fn names_match_in_every_spelling() {
+        let rust = "_ZN7mycrate5tests11parse_works17h05af221e174051e9E";
+        for wanted in
+            ["parse_works", "tests::parse_works", "mycrate::tests::parse_works", "*parse_works*", rust]
+        {
+            assert!(name_matches(wanted, rust), "{wanted}");
+        }
+        for wanted in ["works", "ests::parse_works", "parse", "mycrate"] {
+            assert!(!name_matches(wanted, rust), "{wanted}");
+        }
+        let cpp = "_ZN2ns3addEii";
+        for wanted in ["add", "ns::add", "ns::add(int, int)", "ns::*"] {
+            assert!(name_matches(wanted, cpp), "{wanted}");
+        }
+        assert!(name_matches("f", "f.constprop.0.isra.1"));
+        assert!(!name_matches("f", "f2.constprop.0"));
+    }
+
+    #[test]
+    fn edit_distance() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("gcd", "gcd"), 0);
+    }
 }

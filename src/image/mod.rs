@@ -4,6 +4,7 @@
 //! a signal handler; the rest reads files and allocates.
 
 mod access_table;
+pub mod boundary;
 pub mod class;
 pub mod decode;
 mod effective;
@@ -14,10 +15,14 @@ mod elf_imports;
 mod elf_notes;
 pub mod elf_symbols;
 pub mod function;
+mod glob;
+pub mod maps;
 pub mod memory;
+pub mod module;
 pub mod names;
 pub mod operands;
 mod plt;
+pub mod process;
 pub mod static_successor;
 pub mod successor;
 pub mod symbols;

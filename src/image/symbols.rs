@@ -7,6 +7,7 @@ use super::plt;
 use crate::address::ElfAddr;
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// All names of one piece of code.
@@ -56,6 +57,8 @@ pub struct SymbolTable {
     symbols: Vec<Symbol>,
     /// The highest end among the symbols up to each: how far back a lookup has to go.
     reach: Vec<ElfAddr>,
+    /// By the name of the function, the indices of the `.cold` parts cut out of it.
+    cold: HashMap<String, Vec<usize>>,
 }
 
 impl SymbolTable {
@@ -83,7 +86,7 @@ impl SymbolTable {
             reach = reach.max(s.range().end);
             reach
         });
-        Self { reach: ends.collect(), symbols }
+        Self { reach: ends.collect(), cold: cold_parts(&symbols), symbols }
     }
 
     #[must_use]
@@ -117,10 +120,8 @@ impl SymbolTable {
     /// that file has some, or else every one of that name.
     #[must_use]
     pub fn cold_parts(&self, function: &Symbol) -> Vec<&Symbol> {
-        let is_part = |s: &&Symbol| {
-            s.names().any(|n| names::cold_part_of(n).is_some_and(|whole| function.names().any(|f| f == whole)))
-        };
-        let parts: Vec<_> = self.symbols.iter().filter(is_part).collect();
+        let indices = function.names().filter_map(|name| self.cold.get(name)).flatten();
+        let parts: Vec<_> = indices.filter_map(|&index| self.symbols.get(index)).collect();
         let same_source = |s: &&&Symbol| s.source == function.source;
         if function.local && parts.iter().any(|s| same_source(&s)) {
             return parts.iter().filter(same_source).copied().collect();
@@ -154,6 +155,16 @@ impl From<Candidate> for Symbol {
             names: vec![c.name],
         }
     }
+}
+
+fn cold_parts(symbols: &[Symbol]) -> HashMap<String, Vec<usize>> {
+    let mut cold: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, symbol) in symbols.iter().enumerate() {
+        for whole in symbol.names().filter_map(names::cold_part_of) {
+            cold.entry(whole.to_owned()).or_default().push(index);
+        }
+    }
+    cold
 }
 
 /// Lower is better: exported before local, public before reserved names, sized, typed, whole functions before

@@ -5,6 +5,8 @@ mod call_block;
 mod changes;
 mod code;
 mod columns;
+#[cfg(test)]
+mod golden;
 mod hex;
 pub mod json;
 mod json_rows;

@@ -23,8 +23,8 @@ pub struct CodeBlock<'a> {
     pub known: &'a BlockBits,
     /// Of those, the ones where it does.
     pub start: &'a BlockBits,
-    /// Memory differs from the ELF file.
-    pub differs_from_file: bool,
+    /// Bytes that differ from the ELF file's. All zero for code that lies in no module.
+    pub differs: &'a BlockBits,
     /// The module's number, or [`NO_MODULE`].
     pub module: u32,
 }

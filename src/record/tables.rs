@@ -7,11 +7,9 @@ use super::code::{BLOCK, CodeBlock, SymbolRef};
 use super::cursor::Cursor;
 use super::modules::ModuleRef;
 
-/// Code flag: memory differs from the ELF file.
-pub(super) const DIFFERS: u32 = 1;
-
-/// Bytes of a code payload before its symbols: address 8, flags 4, module 4, bytes, known, start.
-pub(super) const CODE_FIXED: usize = CODE_BYTES + BLOCK + 2 * (BLOCK / 8);
+/// Bytes of a code payload before its symbols: address 8, module 4, zeros 4, bytes, known, start,
+/// differs.
+pub(super) const CODE_FIXED: usize = CODE_BYTES + BLOCK + 3 * (BLOCK / 8);
 /// Where the executed bytes begin in a code payload.
 pub(super) const CODE_BYTES: usize = 16;
 /// Bytes of a symbol before its names: start 8, size 8, module 4, two lengths of 2.
@@ -21,11 +19,12 @@ pub(super) const MODULE_FIXED: usize = 18;
 
 pub(super) fn code(out: &mut Cursor<'_>, block: &CodeBlock<'_>) {
     out.u64(block.address.0);
-    out.u32(if block.differs_from_file { DIFFERS } else { 0 });
     out.u32(block.module);
+    out.u32(0);
     out.bytes(block.bytes);
     out.bytes(block.known);
     out.bytes(block.start);
+    out.bytes(block.differs);
 }
 
 pub(super) fn symbols_length(symbols: &[SymbolRef<'_>]) -> usize {

@@ -102,9 +102,7 @@ fn the_counter_is_never_chosen_unasked_and_says_no_pmu() {
 
 #[test]
 fn pairs_that_do_not_exist_are_refused_before_any_probe() {
-    for (engine, delivery) in
-        [(Engine::TrapFlag, Delivery::Fasync), (Engine::Breakpoint, Delivery::Trap)]
-    {
+    for (engine, delivery) in [(Engine::TrapFlag, Delivery::Fasync), (Engine::Breakpoint, Delivery::Trap)] {
         let mut machine = GOOD.clone();
         let error = choose_on(&mut machine, Some(engine), Some(delivery)).unwrap_err();
         assert_eq!((error, machine.probes), (ChooseError::NoSuchPair { engine, delivery }, 0));

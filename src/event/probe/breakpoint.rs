@@ -42,7 +42,8 @@ fn walk(report: &Report, delivery: Delivery, way: Option<Rearm>) {
     };
     catcher::follow(event, way);
     if let Some(way) = way {
-        let armed = fasync::direct(event, gettid(), catcher::REALTIME).and_then(|()| rearm::start(event, way));
+        let armed =
+            fasync::direct(event, gettid(), catcher::REALTIME).and_then(|()| rearm::start(event, way));
         report.note(armed);
     }
     sled::walk();

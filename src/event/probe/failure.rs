@@ -35,6 +35,8 @@ pub enum Failure {
     TimedOut { after: Duration },
     #[error("the probe could not be started: {name:?} ({errno})", name = Name::from_raw(*errno))]
     NotStarted { errno: i32 },
+    #[error("the last overflow of a REFRESH limit came as POLL_IN, not as POLL_HUP")]
+    NoHangUp,
     #[error("it counts nothing: {counted} of about {expected} instructions")]
     Deaf { counted: u64, expected: u64 },
     #[error("it counts ({counted}), but no overflow gave a signal")]
@@ -51,8 +53,20 @@ impl Failure {
                 "use --engine breakpoint: the counter opens but its overflows never arrive (a vPMU without \
                  interrupts, or an event of another core type)"
             }
-            Self::NotStarted { .. } => "raise the process limit: ulimit -u",
-            Self::Killed { .. } | Self::TimedOut { .. } => "overstep doctor --json, and report it with the kernel's version",
+            Self::NotStarted { errno: libc::EMFILE } => "ulimit -n $(ulimit -Hn)",
+            Self::NotStarted { errno: libc::EAGAIN } => "ulimit -u $(ulimit -Hu)",
+            Self::NotStarted { errno: libc::ENOMEM } => "free memory, or raise the container's limit",
+            Self::NotStarted { .. } => {
+                "allow clone in the sandbox: the probes run in short-lived child processes"
+            }
+            Self::Missed { hits: 0, .. } => {
+                "try another host or kernel: the event opens, but a debug exception never arrives (a hypervisor or \
+                 sandbox that keeps it)"
+            }
+            Self::NoHangUp => "nothing: the re-arm in use does without POLL_HUP",
+            Self::Killed { .. } | Self::TimedOut { .. } => {
+                "overstep doctor --json, and report it with the kernel's version"
+            }
             Self::Missed { .. } | Self::Misplaced { .. } | Self::Unexpected { .. } | Self::Rearm { .. } => {
                 "use another --delivery; overstep doctor lists those that work"
             }

@@ -3,6 +3,7 @@
 pub mod breakpoint;
 pub mod counter;
 pub mod failure;
+pub mod limit;
 pub mod registers;
 pub mod trap_flag;
 pub mod trigger;

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::failure::{Failure, Fired};
-use super::{breakpoint, child, counter, registers, trap_flag, trigger};
+use super::{breakpoint, child, counter, limit, registers, trap_flag, trigger};
 use crate::event::attr::Counted;
 use crate::event::choose::{self, ChooseError};
+use crate::event::kernel::{REGRESSIONS, Version};
 use crate::event::rearm;
 use crate::record::control::{Delivery, Rearm};
 
@@ -37,6 +38,18 @@ fn some_rearm_hits_64_of_64_addresses() {
     assert!(tried.iter().any(|(_, result)| result.is_ok()), "{tried:?}");
     let above_zero = tried.iter().find(|(way, _)| *way == Rearm::KeepAboveZero).map(|(_, result)| result);
     assert_eq!(above_zero, Some(&Ok(Fired { hits: 64, codes: vec![("POLL_IN", 64)] })));
+}
+
+#[test]
+fn a_limit_of_five_ends_with_poll_hup_or_the_kernel_is_known_to_lose_it() {
+    match limit::hangs_up() {
+        Ok(fired) => assert_eq!(fired.codes, [("POLL_IN", 4), ("POLL_HUP", 1)]),
+        Err(Failure::Refused(error)) => println!("SKIP limit: {error}"),
+        Err(failure) => {
+            let kernel = Version::running().unwrap();
+            assert!(REGRESSIONS[0].affects(kernel), "Linux {kernel}: {failure}");
+        }
+    }
 }
 
 #[test]
@@ -77,7 +90,12 @@ fn a_probe_that_dies_is_reported() {
 #[test]
 fn a_probe_that_hangs_is_ended() {
     let start = Instant::now();
-    let hung = child::run(|_| loop { std::hint::spin_loop() }, |_| Ok(()));
+    let hung = child::run(
+        |_| loop {
+            std::hint::spin_loop()
+        },
+        |_| Ok(()),
+    );
     assert!(matches!(hung, Err(Failure::TimedOut { .. })), "{hung:?}");
     assert!(start.elapsed() < Duration::from_secs(5));
 }
@@ -93,7 +111,7 @@ fn the_program_sees_no_child_and_keeps_its_mask() {
 fn choosing_is_quick_and_gives_a_reason() {
     match choose::choose(None, None) {
         Ok(choice) => assert!(choice.why.contains("64 of 64"), "{choice:?}"),
-        Err(ChooseError::Trigger(Failure::Refused(error))) => println!("SKIP choose: {error}"),
+        Err(ChooseError::Refused(error)) => println!("SKIP choose: {error}"),
         Err(error) => panic!("{error}"),
     }
 }

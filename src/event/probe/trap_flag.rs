@@ -4,9 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::breakpoint::{codes, expected_code, in_place};
 use super::failure::{Failure, Fired};
-use super::report::{Entry, Report};
+use super::report::Report;
 use super::{catcher, child, sled};
-use crate::address::RuntimeAddr;
 use crate::record::control::Delivery;
 
 /// Of the report's 64 entries some go to the instructions around the sled.
@@ -27,15 +26,16 @@ fn walk(report: &Report) {
 }
 
 fn judge(report: &Report) -> Result<Fired, Failure> {
-    let inside = |entry: &&Entry| RuntimeAddr(entry.rip.load(Relaxed)).since(sled::at(0)) < WATCHED.into();
-    let mut hits = 0;
-    for entry in report.kept().iter().filter(inside) {
-        in_place(hits, entry, sled::at(hits))?;
-        expected_code(hits, entry, Delivery::Trap)?;
-        hits += 1;
+    let first = report.kept().iter().position(|entry| entry.rip.load(Relaxed) == sled::at(0).0);
+    let inside = first.and_then(|first| report.kept().get(first..)).unwrap_or_default();
+    let inside = inside.get(..WATCHED as usize).unwrap_or(inside);
+    for (hit, entry) in (0..).zip(inside) {
+        in_place(hit, entry, sled::at(hit))?;
+        expected_code(hit, entry, Delivery::Trap)?;
     }
+    let hits = inside.len() as u32;
     if hits == WATCHED {
-        Ok(Fired { hits, codes: codes(report.kept()) })
+        Ok(Fired { hits, codes: codes(inside) })
     } else {
         Err(Failure::Missed { hits, of: WATCHED })
     }
