@@ -68,6 +68,15 @@ impl CodeBytes {
     }
 }
 
+impl From<&[u8]> for CodeBytes {
+    /// The first fifteen bytes.
+    fn from(bytes: &[u8]) -> Self {
+        let mut code = Self::default();
+        code.extend(bytes);
+        code
+    }
+}
+
 impl Deref for CodeBytes {
     type Target = [u8];
 
