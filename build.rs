@@ -17,9 +17,10 @@ fn main() {
     if env::var_os("CARGO_FEATURE_CLI").is_none() {
         return;
     }
-    for input in ["src", "Cargo.toml", "Cargo.lock"] {
+    for input in ["Cargo.toml", "Cargo.lock"] {
         println!("cargo:rerun-if-changed={input}");
     }
+    watch_agent_sources();
     let embedded = out_dir().join("agent.so");
     // docs.rs builds without a network and runs nothing: an empty agent documents as well as a full one.
     if env::var_os("DOCS_RS").is_some() {
@@ -29,6 +30,16 @@ fn main() {
     let built = build_agent();
     fs::copy(&built, &embedded)
         .unwrap_or_else(|error| panic!("{} to {}: {error}", built.display(), embedded.display()));
+}
+
+/// The agent is built from everything in `src/` but the command line; a new folder shows in `lib.rs`.
+fn watch_agent_sources() {
+    let entries = fs::read_dir("src").unwrap_or_else(|error| panic!("src: {error}"));
+    for name in entries.filter_map(|entry| Some(entry.ok()?.file_name())) {
+        if name != "cli" && name != "main.rs" {
+            println!("cargo:rerun-if-changed=src/{}", name.display());
+        }
+    }
 }
 
 /// Runs the nested cargo; the path of the shared object it made.

@@ -1,5 +1,7 @@
 //! `overstep completions SHELL`.
 
+use std::io::Write;
+
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 

@@ -1,5 +1,7 @@
 //! Arming a process: state for the handler, the handler itself, then the triggers; undone in reverse order.
 
+#![allow(unsafe_code, reason = "descriptors and the handler's state change owners here")]
+
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
@@ -123,7 +125,6 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     Ok(armed)
 }
 
-#[allow(unsafe_code, reason = "a descriptor number becomes an owned descriptor")]
 fn own(fd: i32) -> OwnedFd {
     // SAFETY: `out_of_the_way` gives back a descriptor that only we know.
     unsafe { OwnedFd::from_raw_fd(fd) }
@@ -139,6 +140,9 @@ impl Drop for Armed {
             let _ = replace_alternate_stack(&stack);
         }
         Process::withdraw();
+        // SAFETY: `Reach::Thread` sessions are dropped by the thread that was traced; `Reach::Process` ones are
+        // kept, or dropped before anything was armed.
+        unsafe { self.process.dismantle() };
     }
 }
 

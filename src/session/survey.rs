@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::address::RuntimeAddr;
-use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownSymbol, TracedFunction};
+use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownModule, KnownSymbol, TracedFunction};
 use crate::image::boundary::InstructionMap;
 use crate::image::decode::Vendor;
 use crate::image::elf_symbols::SymbolKind;
@@ -20,7 +20,6 @@ use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
 use crate::image::symbols::SymbolTable;
 use crate::record::control::Into;
-use crate::record::modules::ModuleRef;
 
 /// What to look for.
 pub struct Wanted<'a> {
@@ -166,7 +165,7 @@ impl Survey {
         for (id, (module, table)) in self.modules.known.iter().zip(&self.tables).enumerate() {
             let stepped = wanted.into == Into::All && !of_tracer(module) || traced(module);
             let map = stepped.then(|| Arc::new(InstructionMap::of(&module.elf, table, vendor)));
-            modules.push(module_ref(id as u32, module));
+            modules.push(known_module(module));
             for range in &module.code {
                 code.push(KnownCode {
                     range: code_range(range),
@@ -191,9 +190,14 @@ impl Survey {
             reach = reach.max(symbol.start.plus(symbol.size));
             symbol.reach = reach;
         }
-        // The handler reads the files' mappings.
-        std::mem::forget(self.modules);
-        KnownImage { modules: modules.into(), code: code.into(), symbols: symbols.into(), scope, excluded }
+        KnownImage {
+            modules: modules.into(),
+            code: code.into(),
+            symbols: symbols.into(),
+            scope,
+            excluded,
+            files: Some(self.modules),
+        }
     }
 }
 
@@ -205,13 +209,12 @@ fn code_range(range: &Range<RuntimeAddr>) -> CodeRange {
     CodeRange { start: range.start, end: range.end }
 }
 
-fn module_ref(id: u32, module: &Module) -> ModuleRef<'static> {
-    ModuleRef {
-        id,
-        path: Box::leak(module.path.as_os_str().as_bytes().into()),
+fn known_module(module: &Module) -> KnownModule {
+    KnownModule {
+        path: module.path.as_os_str().as_bytes().into(),
         bias: module.bias,
-        build_id: Box::leak(module.elf.build_id().unwrap_or(&[]).into()),
-        ranges: Box::leak(module.code.clone().into()),
+        build_id: module.elf.build_id().unwrap_or(&[]).into(),
+        ranges: module.code.clone().into(),
     }
 }
 

@@ -5,18 +5,32 @@ use crate::cli::exit::{Failure, OVERSTEP_FAILED};
 use crate::event::choose::{Choice, choose};
 use crate::record::control;
 
-/// Tries what was asked for.
+/// What was asked for; `None` leaves a part to the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    engine: Option<control::Engine>,
+    delivery: Option<control::Delivery>,
+}
+
+/// Reads the options.
 ///
 /// # Errors
-/// 125: it is not there yet, does not go together, or does not work on this machine; the message says why.
-pub fn mechanism(arguments: &Arguments) -> Result<Choice, Failure> {
-    let engine = engine(arguments)?;
+/// 125: the engine is not there yet, or does not go with `--step`.
+pub fn asked(arguments: &Arguments) -> Result<Asked, Failure> {
     let delivery = match arguments.delivery {
         Delivery::Auto => None,
         Delivery::Sigtrap => Some(control::Delivery::Sigtrap),
         Delivery::Fasync => Some(control::Delivery::Fasync),
     };
-    choose(engine, delivery).map_err(|error| {
+    Ok(Asked { engine: engine(arguments)?, delivery })
+}
+
+/// Finds what works here by trying.
+///
+/// # Errors
+/// 125: nothing that was asked for does; the message says why.
+pub fn mechanism(asked: Asked) -> Result<Choice, Failure> {
+    choose(asked.engine, asked.delivery).map_err(|error| {
         Failure::new(OVERSTEP_FAILED, error).next("overstep doctor says what works here and what to change")
     })
 }

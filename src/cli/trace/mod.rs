@@ -6,7 +6,6 @@ mod choose;
 mod embedded;
 mod file;
 mod launch;
-mod machine;
 mod notices;
 mod progress;
 mod run;

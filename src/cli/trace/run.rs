@@ -23,10 +23,11 @@ use crate::record::shared_control::SharedControl;
 /// be kept.
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut notices = Notices::new(arguments.quiet, arguments.presentation.color);
+    let asked = choose::asked(arguments)?;
     let program = target::resolve(&arguments.command[0])?;
     let image = target::loadable(&program)?;
     notices.extend(target::look_up(&image, &arguments.functions)?);
-    let choice = choose::mechanism(arguments)?;
+    let choice = choose::mechanism(asked)?;
     notices.extend(choice.notices.iter().cloned());
 
     let settings = session::settings(arguments, &choice);

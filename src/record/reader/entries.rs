@@ -95,11 +95,9 @@ impl<'a> Entries<'a> {
     fn code(&mut self, row: &Row<'_>) -> (CodeBytes, bool) {
         let code = &self.trace.code;
         if let Some(inline) = row.bytes {
-            let mut bytes = CodeBytes::default();
-            bytes.extend(inline);
             let in_module =
                 code.block(row.address, &mut self.hint).is_some_and(|(block, _)| block.module.is_some());
-            return (bytes, in_module);
+            return (inline.into(), in_module);
         }
         let straight = row.next.since(row.address);
         let longest = MAX_INSTRUCTION as u64;
@@ -108,7 +106,7 @@ impl<'a> Entries<'a> {
         (code.bytes(row.address, &mut self.hint), differs)
     }
 
-    /// How long the instruction at `address` is by the instruction map: 15 where the map does not say.
+    /// How long the instruction at `address` is by the instruction map; 1 where the map does not say.
     fn length(&mut self, address: RuntimeAddr) -> u64 {
         let longest = MAX_INSTRUCTION as u64;
         (1..longest)

@@ -9,6 +9,10 @@ use crate::record::verdict::Verdict;
 
 /// One row or marker, in the order it happened in its thread.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every entry is a step; a box would be an allocation per row"
+)]
 pub enum Entry {
     Step(StepEntry),
     Marker(MarkerEntry),
@@ -65,6 +69,15 @@ impl CodeBytes {
         let take = more.len().min(MAX_INSTRUCTION - have);
         self.bytes[have..have + take].copy_from_slice(&more[..take]);
         self.length += take as u8;
+    }
+}
+
+impl From<&[u8]> for CodeBytes {
+    /// The first fifteen bytes.
+    fn from(bytes: &[u8]) -> Self {
+        let mut code = Self::default();
+        code.extend(bytes);
+        code
     }
 }
 
