@@ -21,18 +21,25 @@ use crate::record::reader::{CodeBytes, StepEntry, Trace};
 /// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
 const CACHED: usize = 1 << 16;
 
+/// Columns for a symbol and offset in a line. Demangled names run to hundreds.
+pub const NAME: usize = 24;
+
 /// One executed instruction in all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     pub place: Place,
     /// `a.out+0x1139`, or the bare address.
     pub in_module: String,
-    /// `gcd+0x3`; empty outside every symbol.
+    /// `gcd+0x3` in at most [`NAME`] columns; empty outside every symbol.
     pub in_symbol: String,
+    /// The symbol's whole name, where [`Code::in_symbol`] had to shorten it.
+    pub long_symbol: Option<Rc<str>>,
     /// The instruction's own bytes in memory order, `4889f8`; all that were recorded where they do not decode.
     pub hex: String,
     /// Disassembly with symbolic targets: `jne gcd+0x14`.
     pub text: String,
+    /// The same with its target in at most [`NAME`] columns, for lines with columns.
+    pub cell: String,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
 }
@@ -69,26 +76,46 @@ impl<'t> CodeTexts<'t> {
     }
 
     fn read(&mut self, step: &StepEntry) -> Code {
-        let (length, text) = match decode(&step.bytes, step.address, self.vendor) {
-            Ok(instruction) => (instruction.len(), self.disassemble(&instruction)),
-            Err(_) if step.bytes.is_empty() => (0, "(code not recorded)".to_owned()),
-            Err(_) => (step.bytes.len(), "(bad)".to_owned()),
+        let said = |length, text: &str| (length, text.to_owned(), text.to_owned());
+        let (length, text, cell) = match decode(&step.bytes, step.address, self.vendor) {
+            Ok(instruction) => {
+                let (text, cell) = self.disassemble(&instruction);
+                (instruction.len(), text, cell)
+            }
+            Err(_) if step.bytes.is_empty() => said(0, "(code not recorded)"),
+            Err(_) => said(step.bytes.len(), "(bad)"),
         };
         let place = Place::of(self.trace, step.address);
         let mut hex = String::with_capacity(2 * length);
         hex::push_bytes(&mut hex, &step.bytes[..length]);
+        let in_symbol = place.in_symbol_within(NAME).unwrap_or_default();
+        let long_symbol = place.symbol.as_ref().filter(|_| in_symbol.starts_with('…'));
         Code {
             in_module: place.in_module(step.address),
-            in_symbol: place.in_symbol().unwrap_or_default(),
+            long_symbol: long_symbol.map(|(name, _)| Rc::clone(name)),
+            in_symbol,
             place,
             hex,
             text,
+            cell,
             recorded: step.bytes,
         }
     }
 
-    fn disassemble(&mut self, instruction: &Instruction) -> String {
-        *self.target.borrow_mut() = self.target_of(instruction);
+    /// The instruction's text, and the text for a cell.
+    fn disassemble(&mut self, instruction: &Instruction) -> (String, String) {
+        let target = self.target_of(instruction);
+        let short = target
+            .as_ref()
+            .filter(|target| target.short != target.name)
+            .map(|target| Target { name: target.short.clone(), ..target.clone() });
+        let text = self.format(instruction, target);
+        let cell = short.map_or_else(|| text.clone(), |short| self.format(instruction, Some(short)));
+        (text, cell)
+    }
+
+    fn format(&mut self, instruction: &Instruction, target: Option<Target>) -> String {
+        *self.target.borrow_mut() = target;
         let mut text = String::new();
         self.formatter.format(instruction, &mut text);
         text
@@ -109,13 +136,17 @@ impl<'t> CodeTexts<'t> {
             let module = self.trace.module(RuntimeAddr(instruction.ip()))?;
             place.module = Some((visible(file_name(&module.path)).into(), at.in_elf(module.bias)));
         }
-        Some(Target { address, name: place.short(at) })
+        let name = place.short(at);
+        let short = place.in_symbol_within(NAME).unwrap_or_else(|| name.clone());
+        Some(Target { address, name, short })
     }
 }
 
+#[derive(Clone)]
 struct Target {
     address: u64,
     name: String,
+    short: String,
 }
 
 /// Names the one target that the instruction being formatted has. The formatter owns its resolver for good, so
