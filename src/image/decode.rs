@@ -5,6 +5,7 @@
 use super::access_table;
 use crate::address::RuntimeAddr;
 use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, Instruction, OpKind};
+use std::mem::ManuallyDrop;
 
 /// The longest instruction, in bytes (SDM volume 2, section 2.3.11).
 pub const MAX_LENGTH: usize = 15;
@@ -106,7 +107,10 @@ pub fn decode_as(
 fn decode_with(bytes: &[u8], ip: RuntimeAddr, bitness: Bitness, options: u32) -> (Instruction, DecoderError) {
     let mut instruction = Instruction::default();
     // The width is a valid one and the slice cannot wrap, so the constructor's error is never seen.
-    let Ok(mut decoder) = Decoder::try_with_ip(bitness as u32, bytes, ip.0, options) else {
+    let mut made = ManuallyDrop::new(Decoder::try_with_ip(bitness as u32, bytes, ip.0, options));
+    // Borrowed where it lies, since moving it out would be a call of libc's memcpy; never dropped, since only the
+    // error would have anything to free.
+    let Ok(decoder) = &mut *made else {
         return (instruction, DecoderError::InvalidInstruction);
     };
     decoder.decode_out(&mut instruction);

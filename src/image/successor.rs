@@ -1,6 +1,6 @@
 //! Where control goes after an instruction, exactly as the CPU decides it.
 
-use super::class::{Class, is_far};
+use super::class::Class;
 use super::effective::{address, general_value};
 use super::memory::{Memory, read_value};
 use crate::address::RuntimeAddr;
@@ -166,7 +166,6 @@ fn far_target(instruction: &Instruction, before: &Registers, memory: &impl Memor
         Code::Retfd | Code::Retfd_imm16 | Code::Iretd => (stack, 4),
         Code::Retfq | Code::Retfq_imm16 | Code::Iretq => (stack, 8),
         _ => {
-            debug_assert!(is_far(code));
             let size = match code {
                 Code::Jmp_m1616 | Code::Call_m1616 => 2,
                 Code::Jmp_m1632 | Code::Call_m1632 => 4,
