@@ -1,1 +1,10 @@
-fn main() {}
+//! The `overstep` executable: [`overstep::cli`] under a `main` that the kernel, not std, has prepared.
+
+#![no_main]
+
+/// Without std's start-up, which opens `/dev/null` over closed descriptors and ignores SIGPIPE: a traced program
+/// has to find both as the user left them, see `cli::inherited`.
+#[unsafe(no_mangle)]
+pub extern "C" fn main() -> i32 {
+    overstep::cli::main()
+}

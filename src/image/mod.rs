@@ -11,6 +11,7 @@ mod effective;
 pub mod elf;
 mod elf_dynamic;
 pub mod elf_error;
+mod elf_imports;
 mod elf_notes;
 pub mod elf_symbols;
 pub mod function;

@@ -3,9 +3,11 @@
 //! It lives in a memfd of its own, not in the trace file: it says what to do and how far the file has grown,
 //! which is of no use to a reader afterwards.
 
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Engine {
     Breakpoint = 1,
@@ -13,7 +15,8 @@ pub enum Engine {
     Instructions = 3,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Delivery {
     Sigtrap = 1,
@@ -23,7 +26,8 @@ pub enum Delivery {
 }
 
 /// How an event that its REFRESH limit stopped is started again (kernel-facts, "Kernel versions").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Rearm {
     /// REFRESH(1) alone.
@@ -36,14 +40,16 @@ pub enum Rearm {
     DisableEnable = 4,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum StepMode {
     Instruction = 1,
     Block = 2,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Into {
     Module = 1,
@@ -70,6 +76,7 @@ pub struct Settings {
 }
 
 /// Figures that live as long as the traced process tree. All relaxed but where said.
+#[derive(Debug, Default)]
 #[repr(C)]
 pub struct Progress {
     /// Bytes of the trace handed out to chunks.

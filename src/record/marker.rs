@@ -27,12 +27,36 @@ pub enum LostReason {
     FrameGone = 9,
     /// Two events asked for the same stop and the wrong one came; control was found again at `found`.
     Resumed = 10,
+    /// The reader found this part of the trace file damaged; `detail` is the file offset. Never written.
+    Damaged = 11,
+}
+
+impl LostReason {
+    /// The reason a trace file states by number; `None` for one that a newer version may know.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            1 => Self::ReturnedUnseen,
+            2 => Self::Limit,
+            3 => Self::NoRoom,
+            4 => Self::Rearm,
+            5 => Self::Uncounted,
+            6 => Self::Undecodable,
+            7 => Self::Blocked,
+            8 => Self::NoThreadSlot,
+            9 => Self::FrameGone,
+            10 => Self::Resumed,
+            11 => Self::Damaged,
+            _ => return None,
+        })
+    }
 }
 
 /// One marker, in the order it happened in its thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Marker {
-    /// An outermost entry into a traced function. `function` indexes the control block's function list.
+    /// An outermost entry into a traced function. `function` indexes the control block's function list. The
+    /// handler writes it with `ThreadWriter::begin_call`: this variant is too large to move without `memcpy`.
     Enter {
         function: u32,
         registers: Registers,

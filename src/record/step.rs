@@ -33,30 +33,47 @@ pub struct Syscall {
     pub result: u64,
 }
 
-/// The registers on both sides of an instruction. `None` in a [`Step`] when registers are not recorded or,
-/// inside a block that was not stopped in, not known.
+/// The registers on both sides of an instruction, as the reader gives them back. In block stepping the last
+/// row of a block carries the change over the whole block, and the rows before it carry none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterChange {
     pub before: Registers,
     pub after: Registers,
 }
 
-/// One retired instruction. Its own address is not stored: it is where the previous step said control went.
+/// The same, borrowed: moving two whole register sets by value would make the compiler call `memcpy`, which the
+/// handler must not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterChangeRef<'a> {
+    pub before: &'a Registers,
+    pub after: &'a Registers,
+}
+
+/// One retired instruction, on its way into a [`ThreadWriter`](super::writer::ThreadWriter).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step<'a> {
+    /// Where the instruction lies. Costs nothing in the file where it is the previous step's `next`.
     pub address: RuntimeAddr,
     /// How `address` was reached.
     pub verdict: Verdict,
     /// Where control had to go next by the prediction made *before* the instruction ran. For a call that is
     /// run natively this is the call's target; the `native` marker that follows says where stepping resumes.
     pub next: RuntimeAddr,
-    pub registers: Option<RegisterChange>,
+    /// `None` when registers are not recorded or, inside a block that was not stopped in, not known.
+    pub registers: Option<RegisterChangeRef<'a>>,
     /// Iterations of a `rep` string instruction.
     pub count: Option<u64>,
+    /// At most [`MAX_OPERANDS`] are kept.
     pub memory: &'a [MemoryAccess],
-    /// The executed bytes, only where they differ from the code chunk that covers `address`.
+    /// The executed bytes (at most 15), only where they differ from the code chunk that covers `address`.
     pub bytes: Option<&'a [u8]>,
-    /// Depth of the next row minus the depth of this one.
-    pub depth_change: i32,
-    pub syscall: Option<Syscall>,
+    /// Depth of this row: 0 in the traced function.
+    pub depth: u32,
+    pub syscall: Option<&'a Syscall>,
 }
+
+/// Memory operands kept per step. A gather of sixteen lanes has the most.
+pub const MAX_OPERANDS: usize = 16;
+
+/// The longest x86 instruction, in bytes (SDM volume 2, section 2.3.11).
+pub const MAX_INSTRUCTION: usize = 15;

@@ -1,0 +1,95 @@
+//! This process's part in the session: armed, still waiting for the function to be loaded, or neither.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use overstep::address::RuntimeAddr;
+use overstep::handler::process::{MOST_FUNCTIONS, Process};
+use overstep::image::decode::Vendor;
+use overstep::image::function::FunctionPattern;
+use overstep::record::control::Settings;
+use overstep::session::arm::{self, Reach, Request};
+use overstep::session::survey::{Survey, Wanted};
+
+use crate::invitation::Invitation;
+
+/// What the agent tells `overstep trace` when it cannot arm: the `kind` of `ControlBlock::report`.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Trouble {
+    Patterns = 1,
+    Maps = 2,
+    Trace = 3,
+    Ambiguous = 4,
+    Arm = 5,
+}
+
+/// ATOMICS: set once (release) when this process is armed, loaded (acquire) by interposed functions.
+static ARMED: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+/// One survey at a time: two threads may load libraries at once.
+static LOOKING: Mutex<()> = Mutex::new(());
+
+/// The armed process, if this one is.
+pub fn process() -> Option<&'static Process> {
+    // SAFETY: armed processes are never unmapped.
+    unsafe { ARMED.load(Ordering::Acquire).as_ref() }
+}
+
+/// Looks for the functions and arms if they are here.
+pub fn arm(session: &'static Invitation) {
+    let Ok(_one) = LOOKING.try_lock() else { return };
+    if process().is_none()
+        && let Err((trouble, text)) = try_to_arm(session)
+    {
+        session.control.report(trouble as u32, 0, text.as_bytes());
+    }
+}
+
+fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
+    let patterns: Result<Vec<_>, _> = session.control.patterns().map(FunctionPattern::parse).collect();
+    let patterns = patterns.map_err(|error| (Trouble::Patterns, error.to_string()))?;
+    let settings: Settings = session
+        .control
+        .settings()
+        .ok_or_else(|| (Trouble::Patterns, "settings of another version".to_owned()))?;
+    let here = RuntimeAddr(arm as *const () as u64);
+    let wanted = Wanted { patterns: &patterns, into: settings.into, tracer: Some(here) };
+    let survey = Survey::take(&wanted).map_err(|error| (Trouble::Maps, error.to_string()))?;
+    if survey.functions.is_empty() {
+        return Ok(());
+    }
+    if survey.functions.len() > MOST_FUNCTIONS {
+        let names: Vec<_> = survey.functions.iter().map(|f| format!("{} at {}", f.name, f.entry)).collect();
+        return Err((Trouble::Ambiguous, names.join(", ")));
+    }
+    let mut functions = survey.traced();
+    for (function, found) in functions.iter_mut().zip(&survey.functions) {
+        function.pattern = session.control.resolve(found.pattern, found.entry, found.name.as_bytes());
+    }
+    let buffer = session.trace().map_err(|error| (Trouble::Trace, error.to_string()))?;
+    let image = survey.into_image(&wanted, Vendor::of_this_cpu());
+    let armed = arm::arm(Request {
+        settings,
+        functions,
+        image,
+        buffer,
+        progress: &session.control.progress,
+        reach: Reach::Process,
+        mispredict_at: 0,
+    })
+    .map_err(|error| (Trouble::Arm, error.to_string()))?;
+    ARMED.store(std::ptr::from_ref(armed.process()).cast_mut(), Ordering::Release);
+    armed.keep();
+    session.control.progress.armed.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// A forked child: takes its parent's place among the processes that wait for the function, unless one has
+/// entered it. Perf events are not inherited across fork.
+pub extern "C" fn in_child() {
+    if let Some(process) = process()
+        && Invitation::accepted().is_some_and(|session| !session.is_over())
+    {
+        process.rearm_in_child();
+    }
+}

@@ -1,0 +1,55 @@
+//! The functions that ours stand in front of.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The next definition of a function behind this library's, looked up once.
+pub struct Real {
+    name: &'static CStr,
+    /// ATOMICS: every thread that looks it up stores the same address.
+    address: AtomicPtr<c_void>,
+}
+
+impl Real {
+    pub const fn named(name: &'static CStr) -> Self {
+        Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Its address; ends the process where the C library does not have it, as the loader would.
+    pub fn address(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: a NUL-terminated name.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        if found.is_null() {
+            // SAFETY: nothing the program could do instead.
+            unsafe { libc::abort() };
+        }
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+/// Defines a function that reaches the real one of the same name and type.
+#[macro_export]
+macro_rules! real {
+    ($vis:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty) => {
+        #[allow(clippy::too_many_arguments, reason = "as many as the C function has")]
+        #[inline(always)]
+        $vis unsafe fn $name($($argument: $type),*) -> $result {
+            static REAL: $crate::real::Real = $crate::real::Real::named(
+                match ::std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => unreachable!(),
+                },
+            );
+            // SAFETY: the C library's function of this name has this type.
+            let function: unsafe extern "C-unwind" fn($($type),*) -> $result =
+                unsafe { ::std::mem::transmute(REAL.address()) };
+            // SAFETY: the caller keeps the function's own contract.
+            unsafe { function($($argument),*) }
+        }
+    };
+}

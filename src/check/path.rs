@@ -1,0 +1,51 @@
+//! Where a thread's control has to be, from one row or marker to the next.
+
+use crate::address::RuntimeAddr;
+use crate::record::marker::Marker;
+use crate::record::verdict::Verdict;
+
+/// Where the next row of a thread must lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Control {
+    At(RuntimeAddr),
+    /// The trace does not say: nothing was recorded yet, or a marker broke the chain.
+    #[default]
+    Unknown,
+}
+
+impl Control {
+    /// Whether a row at `address` continues the path; `None` where nothing can be said.
+    #[must_use]
+    pub fn continues(self, address: RuntimeAddr) -> Option<bool> {
+        match self {
+            Self::At(expected) => Some(expected == address),
+            Self::Unknown => None,
+        }
+    }
+
+    /// Where control is after `marker`, and the address that the marker had to find it at, if it states one.
+    #[must_use]
+    pub const fn after(self, marker: &Marker) -> (Self, Option<RuntimeAddr>) {
+        match marker {
+            Marker::Enter { registers, .. } => (Self::At(registers.rip), None),
+            Marker::Native { target, resume } => (Self::At(*resume), Some(*target)),
+            Marker::Signal { handler, .. } => (Self::At(*handler), None),
+            // The signal's handler may have changed the frame that it returns to; a section may have aborted;
+            // what was lost may have gone anywhere.
+            Marker::Sigreturn
+            | Marker::Rseq { .. }
+            | Marker::Lost { .. }
+            | Marker::Leave { .. }
+            | Marker::Exec
+            | Marker::Exit { .. } => (Self::Unknown, None),
+            Marker::Fault { .. } | Marker::Masked { .. } | Marker::Fork { .. } => (self, None),
+        }
+    }
+}
+
+/// Whether a row with this verdict lies where the path says. The others say themselves that they do not, and are
+/// found as such.
+#[must_use]
+pub const fn keeps_to_path(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Exact | Verdict::Skid(_) | Verdict::Reconstructed)
+}

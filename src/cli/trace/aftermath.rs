@@ -1,0 +1,40 @@
+//! What the control block says when the program has ended: why there are no rows, and what went wrong.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use super::arguments::Arguments;
+use crate::check::summary::Summary;
+use crate::cli::exit::{Failure, OVERSTEP_FAILED};
+use crate::record::shared_control::SharedControl;
+
+/// Notices on a run that was traced, or for which nobody is to blame.
+pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    let functions = arguments.functions.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+    if summary.entered == 0 && control.error().is_none() {
+        lines.push(match control.resolved().0 {
+            0 => format!("{functions} is in no process that ran; nothing was traced"),
+            _ => format!("{functions} was never called; nothing was traced"),
+        });
+    } else if summary.traced == 0 && summary.entered > 0 {
+        lines.push(format!("entered {} times, traced none: --nth {}", summary.entered, arguments.nth));
+    }
+    let errno = control.progress.no_room.load(Ordering::Relaxed);
+    if errno != 0 && errno != libc::ESHUTDOWN as u32 {
+        let cause = io::Error::from_raw_os_error(errno as i32);
+        lines.push(format!("the trace is incomplete, its file could not grow: {cause}"));
+    }
+    lines
+}
+
+/// What an agent reported: then there is no trace that could be believed.
+pub fn failure(control: &SharedControl) -> Option<Failure> {
+    let error = control.error()?;
+    let what = match error.errno {
+        0 => error.text,
+        errno => format!("{}: {}", error.text, io::Error::from_raw_os_error(errno)),
+    };
+    let next = "overstep doctor says what works here and what to change";
+    Some(Failure::new(OVERSTEP_FAILED, format_args!("in the traced program: {what}")).next(next))
+}

@@ -1,0 +1,54 @@
+//! What the agent and the trace file are told before the program starts.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+use super::arguments::{Arguments, Registers};
+use crate::cli::exit::{Failure, OVERSTEP_FAILED};
+use crate::event::choose::Choice;
+use crate::record::control::Settings;
+use crate::record::header::TraceHeader;
+use crate::record::shared_control::SharedControl;
+
+/// The command line in the agent's terms.
+pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
+    Settings {
+        engine: choice.engine,
+        delivery: choice.delivery,
+        rearm: choice.rearm,
+        step: arguments.step.into(),
+        into: arguments.into.into(),
+        first_call: arguments.nth,
+        calls: arguments.calls.unwrap_or(u64::MAX),
+        max_steps: arguments.max_steps.unwrap_or(u64::MAX),
+        registers: arguments.registers == Registers::Changed,
+        memory: arguments.memory,
+    }
+}
+
+/// The control block of one session. Close-on-exec: the agent opens it through `/proc`, see [`super::launch`].
+///
+/// # Errors
+/// 125: the function names do not fit, or no memfd is to be had.
+pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedControl, Failure> {
+    let create = || -> io::Result<SharedControl> {
+        let control = SharedControl::create(settings, functions)?;
+        fcntl(control.as_fd(), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+        Ok(control)
+    };
+    create().map_err(|error| {
+        let failure = Failure::new(OVERSTEP_FAILED, format_args!("cannot set up the session: {error}"));
+        match error.raw_os_error() {
+            Some(libc::EMFILE) => failure.next("raise the limit on open files: ulimit -n 64"),
+            _ => failure,
+        }
+    })
+}
+
+/// What is known before the program starts.
+pub fn header(arguments: &Arguments, settings: &Settings) -> TraceHeader {
+    let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    crate::session::header::header(settings, command, arguments.functions.clone())
+}

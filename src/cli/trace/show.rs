@@ -1,0 +1,73 @@
+//! After the program: the listing or a word on where the trace is, the summary, and the exit status.
+
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+use super::arguments::Arguments;
+use super::file::Output;
+use super::notices::Notices;
+use super::supervise::WaitStatus;
+use super::{aftermath, tally};
+use crate::check::summary::Summary;
+use crate::cli::exit::{Failure, NOT_STRICT, OVERSTEP_FAILED, Outcome};
+use crate::cli::stdout::{self, Written};
+use crate::listing::text_frame;
+use crate::record::reader::Trace;
+use crate::record::shared_control::SharedControl;
+
+/// Shows what was recorded and says how to end.
+///
+/// # Errors
+/// 125: nothing was armed, or the trace cannot be read back or listed.
+pub fn show(
+    arguments: &Arguments,
+    control: &SharedControl,
+    output: &Output,
+    status: WaitStatus,
+) -> Result<Outcome, Failure> {
+    let path = output.path.clone().unwrap_or_else(|| own_descriptor(output));
+    let trace = Trace::open(&path).map_err(|error| {
+        Failure::new(OVERSTEP_FAILED, format_args!("the trace cannot be read back: {error}"))
+            .next("report this with the output of overstep doctor")
+    })?;
+    let listed = match output.path {
+        Some(_) => Written::ReaderLeft,
+        None => stdout::print(OVERSTEP_FAILED, |out| arguments.presentation.write(&trace, false, out))?,
+    };
+    let summary = match listed {
+        Written::All(summary) => summary,
+        Written::ReaderLeft => tally::of(&trace),
+    };
+    let mut notices = Notices::new(arguments.quiet, arguments.presentation.color);
+    if !arguments.quiet && summary.traced > 0 {
+        // A closed standard error changes nothing about the trace.
+        let _ = summarise(arguments, &summary);
+    }
+    notices.extend(aftermath::lines(arguments, control, &summary));
+    if let Some(kept) = &output.path {
+        let kept = kept.display();
+        notices.push(format!("the trace is in `{kept}`: overstep list {kept}"));
+    }
+    notices.print();
+    if let Some(failure) = aftermath::failure(control) {
+        return Err(failure);
+    }
+    Ok(if arguments.strict && !(summary.traced > 0 && summary.strict_holds()) {
+        Outcome::Status(NOT_STRICT)
+    } else {
+        status.outcome()
+    })
+}
+
+/// A memfd has no path but this one.
+fn own_descriptor(output: &Output) -> PathBuf {
+    format!("/proc/self/fd/{}", output.file.as_raw_fd()).into()
+}
+
+fn summarise(arguments: &Arguments, summary: &Summary) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    let palette = arguments.presentation.palette(arguments.presentation.color.on_stderr());
+    text_frame::write_summary(summary, &palette, &mut err)?;
+    err.flush()
+}

@@ -1,0 +1,14 @@
+//! What this machine can do, and the remedy where it cannot.
+
+pub mod cpu;
+pub mod facts;
+pub mod json;
+pub mod kernel;
+pub mod mechanisms;
+pub mod permissions;
+pub mod signals;
+pub mod text;
+
+mod findings;
+
+pub use facts::Facts;

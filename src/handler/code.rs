@@ -1,0 +1,208 @@
+//! The instruction at an address: its bytes from memory, decoded, and its block of code in the trace.
+
+#![allow(unsafe_code, reason = "code is read in place: the CPU is about to execute it")]
+
+use iced_x86::Instruction;
+
+use super::blocks::Found;
+use super::known::{KnownImage, KnownSymbol};
+use super::process::Process;
+use crate::address::{ElfAddr, RuntimeAddr};
+use crate::image::boundary::{Boundary, InstructionMap};
+use crate::image::class::Class;
+use crate::image::decode::{MAX_LENGTH, decode};
+use crate::image::memory::{Memory, OwnMemory};
+use crate::record::buffer::NoRoom;
+use crate::record::code::{BLOCK, CodeBlock, NO_MODULE, SymbolRef};
+
+const PAGE: u64 = 4096;
+/// Symbols written with one block; a block of one-instruction functions has no more names worth having.
+const SYMBOLS_PER_BLOCK: usize = 32;
+
+const NO_SYMBOL: SymbolRef<'static> =
+    SymbolRef { start: RuntimeAddr(0), size: 0, module: NO_MODULE, name: &[], raw: &[] };
+
+/// An instruction as it stood in memory when the tracer looked.
+#[derive(Clone, Copy)]
+pub(super) struct Fetched {
+    pub(super) instruction: Instruction,
+    pub(super) class: Class,
+    bytes: [u8; MAX_LENGTH],
+    /// Whether the trace's code block says something else.
+    differs: bool,
+}
+
+impl Fetched {
+    pub(super) fn address(&self) -> RuntimeAddr {
+        RuntimeAddr(self.instruction.ip())
+    }
+
+    pub(super) fn fall_through(&self) -> RuntimeAddr {
+        RuntimeAddr(self.instruction.next_ip())
+    }
+
+    /// Whether prefix 67 makes a string instruction count in ecx.
+    pub(super) fn narrow_addresses(&self) -> bool {
+        use iced_x86::OpKind::{MemoryESEDI, MemorySegEDI, MemorySegESI};
+        let narrow = |kind| matches!(kind, MemoryESEDI | MemorySegEDI | MemorySegESI);
+        narrow(self.instruction.op0_kind()) || narrow(self.instruction.op1_kind())
+    }
+
+    /// The bytes to store with the step, where the code block does not have them.
+    pub(super) fn own_bytes(&self) -> Option<&[u8]> {
+        if self.differs { self.bytes.get(..self.instruction.len()) } else { None }
+    }
+}
+
+/// Why there is no instruction to step.
+pub(super) enum NoInstruction {
+    Undecodable,
+    NoRoom,
+}
+
+/// Reads and decodes the instruction at `at`, and sees to it that the trace has its bytes.
+///
+/// # Signal safety
+/// Reads the page that the CPU is about to execute; reads the page after it by process_vm_readv, which cannot
+/// fault. Decoding looks up iced-x86's tables, touched before arming.
+pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetched, NoInstruction> {
+    let mut bytes = [0; MAX_LENGTH];
+    let here = (PAGE - at.0 % PAGE).min(MAX_LENGTH as u64) as usize;
+    let (this_page, next_page) = bytes.split_at_mut(here);
+    // SAFETY: `at` is where the CPU goes next, so its page is mapped; execute-only pages need memory protection
+    // keys, and fault here as kernel-facts case 47 says.
+    copy(unsafe { std::slice::from_raw_parts(at.0 as *const u8, here) }, this_page);
+    let more = !next_page.is_empty() && OwnMemory::new().read(at.plus(here as u64), next_page);
+    let beyond = if more { MAX_LENGTH } else { here };
+    let available = bytes.get(..beyond).unwrap_or(&bytes);
+    let instruction = decode(available, at, process.vendor).map_err(|_| NoInstruction::Undecodable)?;
+
+    let mut differs = false;
+    let mut done = 0;
+    while done < instruction.len() {
+        let part = at.plus(done as u64);
+        let offset = part.0 as usize % BLOCK;
+        let length = (instruction.len() - done).min(BLOCK - offset);
+        let recorded = recorded_block(process, tid, RuntimeAddr(part.0 - offset as u64))?;
+        let same =
+            recorded.and_then(|block| block.get(offset..offset + length)) == bytes.get(done..done + length);
+        differs |= !same;
+        done += length;
+    }
+    Ok(Fetched { class: Class::of(&instruction), instruction, bytes, differs })
+}
+
+/// Copies equal lengths without a call to memcpy.
+fn copy(from: &[u8], to: &mut [u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        // SAFETY: a plain store through a reference; volatile keeps the loop from becoming a libc call.
+        unsafe { std::ptr::from_mut(to).write_volatile(*from) };
+    }
+}
+
+/// The block's bytes as the trace has them, recording it on first sight. `None` when another thread is at it
+/// or the table is full: then the step carries its own bytes.
+fn recorded_block(
+    process: &Process,
+    tid: u32,
+    block: RuntimeAddr,
+) -> Result<Option<&[u8; BLOCK]>, NoInstruction> {
+    match process.blocks.find(block) {
+        Found::Recorded(bytes) => Ok(Some(bytes)),
+        Found::Unavailable => Ok(None),
+        Found::Claimed(claim) => {
+            let bytes = record_block(process, tid, block).map_err(|_| NoInstruction::NoRoom)?;
+            claim.publish(bytes);
+            // SAFETY: the block just written to the trace window, which stays mapped.
+            Ok(Some(unsafe { &*bytes }))
+        }
+    }
+}
+
+fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*const [u8; BLOCK], NoRoom> {
+    let image = process.image();
+    // SAFETY: a block does not cross a page, and part of it is about to be executed.
+    let bytes = unsafe { &*(address.0 as *const [u8; BLOCK]) };
+    let mut known = [0; BLOCK / 8];
+    let mut start = [0; BLOCK / 8];
+    let mut differs = [0; BLOCK / 8];
+    let mut module = NO_MODULE;
+    // The block may begin before the range that has its code.
+    if let Some(code) = image.code_at(address).or_else(|| image.code_at(address.plus(BLOCK as u64 - 1))) {
+        module = code.module;
+        if let Some(map) = &code.map {
+            boundaries(map, address.in_elf(code.bias), &mut known, &mut start);
+        }
+        if let Some((file, length)) = code.file {
+            let offset = address.since(code.range.start);
+            let mut original = [0; BLOCK];
+            let inside = offset.checked_add(BLOCK as u64).is_some_and(|end| end <= length);
+            if inside && OwnMemory::new().read(file.plus(offset), &mut original) {
+                differences(bytes, &original, &mut differs);
+            }
+        }
+    }
+    let block = CodeBlock { address, bytes, known: &known, start: &start, differs: &differs, module };
+    let symbols = image.symbols_in(address, address.plus(BLOCK as u64), SYMBOLS_PER_BLOCK);
+    let mut named = [NO_SYMBOL; SYMBOLS_PER_BLOCK];
+    for (to, from) in named.iter_mut().zip(symbols) {
+        *to = symbol_ref(image, from);
+    }
+    process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))
+}
+
+/// Sets one bit for each byte that the instruction map knows, and one for each that starts an instruction.
+fn boundaries(
+    map: &InstructionMap,
+    block: ElfAddr,
+    known: &mut [u8; BLOCK / 8],
+    start: &mut [u8; BLOCK / 8],
+) {
+    for (index, (known, start)) in known.iter_mut().zip(start).enumerate() {
+        for bit in 0..8 {
+            match map.is_start(ElfAddr(block.0.wrapping_add(index as u64 * 8 + bit))) {
+                Boundary::Yes => {
+                    *known |= 1 << bit;
+                    *start |= 1 << bit;
+                }
+                Boundary::No => *known |= 1 << bit,
+                Boundary::Unknown => {}
+            }
+        }
+    }
+}
+
+/// Sets one bit for each byte that differs.
+fn differences(bytes: &[u8; BLOCK], original: &[u8; BLOCK], bits: &mut [u8; BLOCK / 8]) {
+    let pairs = bytes.chunks_exact(8).zip(original.chunks_exact(8));
+    for (bits, (here, there)) in bits.iter_mut().zip(pairs) {
+        for (bit, (here, there)) in here.iter().zip(there).enumerate() {
+            *bits |= u8::from(here != there) << bit;
+        }
+    }
+}
+
+/// Sees to it that the trace can name `target`, which lies outside every recorded block.
+///
+/// # Signal safety
+/// As [`fetch`], without reading `target`'s memory.
+pub(super) fn name_target(process: &Process, tid: u32, target: RuntimeAddr) -> Result<(), NoRoom> {
+    if let Found::Claimed(_) = process.targets.find(target) {
+        let image = process.image();
+        let symbols = image.symbols_in(target, target.plus(1), 1);
+        if let Some(symbol) = symbols.first() {
+            process.buffer.symbols(tid, &[symbol_ref(image, symbol)])?;
+        }
+    }
+    Ok(())
+}
+
+fn symbol_ref<'a>(image: &KnownImage, symbol: &'a KnownSymbol) -> SymbolRef<'a> {
+    SymbolRef {
+        start: symbol.start,
+        size: symbol.size,
+        module: image.code_at(symbol.start).map_or(NO_MODULE, |code| code.module),
+        name: &symbol.name,
+        raw: &symbol.raw,
+    }
+}

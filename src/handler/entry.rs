@@ -1,0 +1,310 @@
+//! Where signals arrive: whose is it, and what does its address say?
+
+#![allow(unsafe_code, reason = "the kernel passes a signal's facts by pointer")]
+
+use std::sync::atomic::Ordering;
+
+use super::frames::Frame;
+use super::process::Process;
+use super::saved::Saved;
+use super::sigaction::{KernelAction, replace};
+use super::stepper::Stepper;
+use super::thread::Phase;
+use crate::address::RuntimeAddr;
+use crate::image::memory::{Memory, OwnMemory};
+use crate::raw;
+use crate::record::marker::{LostReason, Marker};
+use crate::record::verdict::Verdict;
+
+/// `sig_data` of the three kinds of event: what a sigtrap signal says sent it.
+pub const TRIGGER_TAG: u64 = 0x6f76_7374_7472_6967;
+pub const STEP_TAG: u64 = 0x6f76_7374_7374_6570;
+pub const GUARD_TAG: u64 = 0x6f76_7374_6775_6172;
+
+/// `si_code` of SIGTRAP (Linux `include/uapi/asm-generic/siginfo.h`).
+const TRAP_TRACE: i32 = 2;
+const TRAP_PERF: i32 = 6;
+/// `si_perf_flags`: the signal was blocked when the event fired, so RIP is somewhere later.
+const TRAP_PERF_FLAG_ASYNC: u32 = 1;
+
+/// Who sent a signal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Step,
+    /// A trigger or a return guard: standing breakpoints, told apart by address.
+    Standing,
+    TrapFlag,
+    Program,
+}
+
+/// The handler of SIGTRAP, and of the fasync signals while such an event is armed.
+///
+/// # Signal safety
+/// Runs with all signals blocked, on the alternate stack where one is set. Raw system calls only; libc's errno
+/// is never touched. See `docs/signal-safety.md`.
+pub extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
+    let Some(context) = (unsafe { context.as_mut() }) else { return };
+    let Some(process) = Process::current() else { return };
+    let sender = sender(process, signal, info);
+    if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
+    {
+        pass_on(signal, &process.previous, info, context);
+    }
+}
+
+fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t) -> Sender {
+    if signal == process.fasync_signal || signal == libc::SIGIO {
+        return Sender::Step;
+    }
+    // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
+    match unsafe { (*info).si_code } {
+        TRAP_TRACE => Sender::TrapFlag,
+        TRAP_PERF => match perf_field(info, 24) {
+            STEP_TAG => Sender::Step,
+            TRIGGER_TAG | GUARD_TAG => Sender::Standing,
+            _ => Sender::Program,
+        },
+        _ => Sender::Program,
+    }
+}
+
+fn is_asynchronous(sender: Sender, info: *const libc::siginfo_t) -> bool {
+    sender != Sender::TrapFlag
+        // SAFETY: as in `sender`.
+        && unsafe { (*info).si_code } == TRAP_PERF
+        && (perf_field(info, 32) >> 32) as u32 & TRAP_PERF_FLAG_ASYNC != 0
+}
+
+/// Eight bytes of `siginfo_t._sigfault._perf`: `si_perf_data` at 24, `si_perf_type` and `si_perf_flags` at 32
+/// (Linux `include/uapi/asm-generic/siginfo.h`; libc's struct has no names for them).
+fn perf_field(info: *const libc::siginfo_t, offset: usize) -> u64 {
+    // SAFETY: siginfo_t is 128 bytes, 8-aligned, and the offset is 24 or 32.
+    unsafe { info.cast::<u8>().add(offset).cast::<u64>().read() }
+}
+
+/// Deals with a signal of our own events. `false`: a single-step trap that the program itself asked for.
+fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Saved<'_>) -> bool {
+    let tid = raw::gettid();
+    let rip = saved.rip();
+    let is_entry = process.function_at(rip).is_some() && !asynchronous;
+    let found = if is_entry { process.threads.find_or_make(tid, process) } else { process.threads.find(tid) };
+    let Some(thread) = found else {
+        if is_entry && is_traced_process(process, tid) {
+            count_entry(process, false);
+        }
+        return sender != Sender::TrapFlag;
+    };
+    if sender == Sender::TrapFlag && !thread.trap_flag {
+        return false;
+    }
+    if sender == Sender::Step {
+        thread.step_stops += 1;
+        process.buffer.counters().stops.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut stepper = Stepper { process, thread, saved, tid };
+    stepper.know_stack();
+    let traced = matches!(stepper.thread.phase, Phase::Stepping | Phase::Native);
+    if asynchronous {
+        if traced {
+            stepper.find_again();
+        }
+    } else if traced && stepper.is_expected() {
+        if is_entry {
+            count_entry(process, true);
+        }
+        stepper.prove(Verdict::Exact);
+    } else if is_entry {
+        enter(stepper);
+    } else if stepper.thread.guard.at() == Some(rip) && stepper.call_is_over() {
+        stepper.returned_unseen();
+    } else if sender == Sender::TrapFlag {
+        stepper.trap_elsewhere();
+    } else {
+        // A breakpoint on the way: a native stretch that passes its own resume address deeper down.
+        stepper.pass_standing();
+    }
+    true
+}
+
+/// Whether this process is the one to trace: the first of its tree to enter.
+fn is_traced_process(process: &Process, tid: u32) -> bool {
+    let pid = raw::getpid();
+    if process.pid.load(Ordering::Relaxed) != pid {
+        return false;
+    }
+    match process.progress.owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            process.announce(tid);
+            true
+        }
+        Err(owner) => owner == pid,
+    }
+}
+
+fn count_entry(process: &Process, traced: bool) {
+    let counters = process.buffer.counters();
+    for entered in [&process.progress.entered, &counters.entered] {
+        entered.fetch_add(1, Ordering::Relaxed);
+    }
+    if traced {
+        for traced in [&process.progress.traced, &counters.traced] {
+            traced.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Control is at the first instruction of a traced function, not by a step.
+fn enter(mut stepper: Stepper<'_>) {
+    let process = stepper.process;
+    let rsp = stepper.saved.rsp();
+    let mut return_address = [0; 8];
+    // Unreadable only if the program is about to fault on its own stack.
+    let _ = OwnMemory::new().read(RuntimeAddr(rsp), &mut return_address);
+    let frame = Frame { slot: rsp, returns_to: RuntimeAddr(u64::from_le_bytes(return_address)) };
+    let nested = !stepper.call_is_over_at_entry();
+    match stepper.thread.phase {
+        Phase::Stepping | Phase::Native if nested => {
+            count_entry(process, true);
+            return stepper.enter_nested(frame);
+        }
+        Phase::Untraced | Phase::Muted if nested => {
+            count_entry(process, false);
+            return stepper.pass_standing();
+        }
+        Phase::Stepping | Phase::Native => stepper.returned_unseen(),
+        Phase::Muted => stepper.end(),
+        Phase::Idle | Phase::Untraced => {}
+    }
+    if !is_traced_process(process, stepper.tid) {
+        return stepper.pass_standing();
+    }
+    let settings = &process.settings;
+    let call = process.progress.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let wanted = call >= settings.first_call && call - settings.first_call < settings.calls;
+    count_entry(process, wanted);
+    stepper.thread.frames.reset(frame);
+    let Some(function) = process.function_at(stepper.saved.rip()).filter(|_| wanted) else {
+        stepper.thread.phase = Phase::Untraced;
+        return stepper.pass_standing();
+    };
+    stepper.enter(call, function.pattern);
+}
+
+impl Stepper<'_> {
+    /// Whether this stop is the one that was prepared. Out of scope it must also be the right activation: the
+    /// same code may run deeper down.
+    fn is_expected(&self) -> bool {
+        let here = self.saved.rip() == self.thread.expected;
+        let awaited = |frame: Frame| self.thread.bounds.contains(frame.slot) && frame.slot < self.saved.rsp();
+        here && (self.thread.phase == Phase::Stepping || self.thread.frames.top().is_some_and(awaited))
+    }
+
+    /// Whether RSP says that the outermost call has returned.
+    fn call_is_over(&self) -> bool {
+        let rsp = self.saved.rsp();
+        self.thread
+            .frames
+            .outermost()
+            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot < rsp)
+    }
+
+    /// The same at a function's first instruction, where a new call may reuse the old one's return slot.
+    fn call_is_over_at_entry(&self) -> bool {
+        let rsp = self.saved.rsp();
+        self.thread
+            .frames
+            .outermost()
+            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp)
+    }
+
+    /// A native stretch called back into the traced function.
+    fn enter_nested(&mut self, frame: Frame) {
+        let lost = self.thread.phase == Phase::Stepping;
+        if lost {
+            self.note_lost(LostReason::Resumed);
+        }
+        let registers = self.saved.registers(self.thread.trap_flag);
+        let synced = self.thread.writer.sync(&self.process.buffer, &registers);
+        self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
+        self.thread.frames.push(frame);
+        self.thread.pending.clear();
+        match synced {
+            Ok(()) => self.arrive(if lost { Verdict::Lost } else { Verdict::Exact }),
+            Err(_) => self.mute(LostReason::NoRoom, 0),
+        }
+    }
+
+    /// The call is over, but the stepper had not seen it coming: never a `leave`.
+    fn returned_unseen(&mut self) {
+        if self.thread.phase != Phase::Muted {
+            self.note_lost(LostReason::ReturnedUnseen);
+        }
+        self.end();
+    }
+
+    /// SIGTRAP was blocked while the event fired: RIP is wherever it was unblocked.
+    fn find_again(&mut self) {
+        self.note_lost(LostReason::Blocked);
+        self.thread.pending.clear();
+        self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
+        if self.thread.frames.is_empty() {
+            return self.end();
+        }
+        self.continue_here(Verdict::Lost);
+    }
+
+    /// Takes up stepping, or awaits the top frame's return, wherever the thread is now.
+    fn continue_here(&mut self, verdict: Verdict) {
+        let registers = self.saved.registers(self.thread.trap_flag);
+        if self.process.image().in_scope(registers.rip) {
+            let _ = self.thread.writer.sync(&self.process.buffer, &registers);
+            self.arrive(verdict);
+        } else {
+            self.thread.registers = registers;
+            self.go_native(registers.rip);
+        }
+    }
+
+    /// A single-step trap at another address than the expected one.
+    fn trap_elsewhere(&mut self) {
+        let rip = self.saved.rip();
+        // A CPU or hypervisor that does not hold back the trap behind a load of ss: one more comes.
+        if self.thread.pending.rows().iter().skip(1).any(|row| row.fetched.address() == rip) {
+            return self.pass_standing();
+        }
+        let expected = self.thread.expected;
+        self.prove(Verdict::Unexplained { expected });
+    }
+
+    fn note_lost(&mut self, reason: LostReason) {
+        let lost =
+            Marker::Lost { reason, expected: self.thread.expected, found: self.saved.rip(), detail: 0 };
+        let _ = self.thread.writer.marker(&self.process.buffer, &lost);
+    }
+}
+
+/// A signal that is the program's own goes where it would have gone without us.
+fn pass_on(signal: i32, previous: &KernelAction, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+    const DEFAULT: u64 = libc::SIG_DFL as u64;
+    const IGNORE: u64 = libc::SIG_IGN as u64;
+    // SAFETY: as in `sender`.
+    let sent_by_kernel = unsafe { (*info).si_code } > 0;
+    match previous.handler {
+        IGNORE if !sent_by_kernel => {}
+        // The kernel does not let a process ignore a trap of its own.
+        DEFAULT | IGNORE => {
+            let _ = replace(signal, Some(&KernelAction::default()));
+            let (pid, tid) = (u64::from(raw::getpid()), u64::from(raw::gettid()));
+            // SAFETY: a signal to ourselves; it is delivered, with its default action, at sigreturn.
+            let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid, signal as u64, 0, 0, 0]) };
+        }
+        handler => {
+            // SAFETY: the program installed this address as a handler of this signal; with SA_SIGINFO it takes
+            // all three arguments, without it it ignores two.
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
+                unsafe { std::mem::transmute(handler as usize) };
+            handler(signal, info, context);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The only code that runs in signal context. `docs/signal-safety.md` argues why it may.
+//!
+//! No allocation, lock, panic, thread-local storage, formatting or libc function: libc may be what is being
+//! traced. Raw system calls, an own signal restorer, own memory copies.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod blocks;
+mod code;
+pub mod entry;
+mod frames;
+pub mod known;
+mod operands;
+mod pending;
+pub(crate) mod perf;
+pub mod process;
+mod saved;
+pub mod sigaction;
+mod stack;
+mod stepper;
+mod thread;

@@ -1,0 +1,111 @@
+//! The thread's own perf events, opened and moved from signal context with raw system calls.
+
+#![allow(unsafe_code, reason = "perf events are driven by raw system calls")]
+
+use crate::address::RuntimeAddr;
+use crate::event::attr::{Attr, point_at};
+use crate::event::{fasync, ioctl, open, rearm};
+use crate::raw::{self, Errno};
+use crate::record::control::{Delivery, Rearm};
+
+/// An execute breakpoint of the calling thread.
+pub(super) struct Breakpoint {
+    fd: i32,
+    attr: Attr,
+    delivery: Delivery,
+    rearm: Rearm,
+    /// Where it stands while enabled.
+    at: Option<RuntimeAddr>,
+}
+
+impl Breakpoint {
+    /// One that is not open yet.
+    pub(super) fn closed(attr: Attr, delivery: Delivery, rearm: Rearm) -> Self {
+        Self { fd: -1, attr, delivery, rearm, at: None }
+    }
+
+    /// The address it will fire at, while it is armed.
+    pub(super) fn at(&self) -> Option<RuntimeAddr> {
+        self.at
+    }
+
+    /// Puts it at `address`, armed, opening it if need be.
+    ///
+    /// # Errors
+    /// The errno of perf_event_open(2) or of the ioctl: ENOSPC when all four debug registers are taken.
+    ///
+    /// # Signal safety
+    /// Raw system calls only: perf_event_open and fcntl at the first call in a thread, ioctl afterwards.
+    pub(super) fn place(&mut self, address: RuntimeAddr, signal: i32) -> Result<(), Errno> {
+        point_at(&mut self.attr, address);
+        let fresh = self.fd < 0;
+        if fresh {
+            self.open(signal)?;
+        } else {
+            ioctl::modify(self.fd, &self.attr)?;
+        }
+        if matches!(self.delivery, Delivery::Fasync) {
+            let arm = if fresh { rearm::start } else { rearm::again };
+            arm(self.fd, self.rearm)?;
+        }
+        self.at = Some(address);
+        Ok(())
+    }
+
+    /// Takes it out of the debug register; [`Self::place`] arms it again.
+    pub(super) fn lift(&mut self) {
+        if self.at.take().is_some() {
+            let _ = ioctl::disable(self.fd);
+        }
+    }
+
+    /// How often it fired since it was opened.
+    pub(super) fn count(&self) -> Option<u64> {
+        if self.fd < 0 { None } else { ioctl::count(self.fd).ok() }
+    }
+
+    /// Forgets a descriptor that belongs to a thread that is gone.
+    pub(super) fn close(&mut self) {
+        if self.fd >= 0 {
+            // SAFETY: closing our own descriptor; nobody else holds its number.
+            let _ = unsafe { raw::syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0]) };
+            self.fd = -1;
+            self.at = None;
+        }
+    }
+
+    fn open(&mut self, signal: i32) -> Result<(), Errno> {
+        self.fd = out_of_the_way(open::raw(&self.attr, 0)?);
+        if matches!(self.delivery, Delivery::Fasync) {
+            // Behind the move: si_fd is the number that O_ASYNC was set by.
+            fasync::direct(self.fd, raw::gettid(), signal)?;
+        }
+        Ok(())
+    }
+}
+
+/// Moves a fresh descriptor to the top of the program's limit, so that the program's own keep the low
+/// numbers they have untraced. Where that fails, the low number stays.
+pub(crate) fn out_of_the_way(fd: i32) -> i32 {
+    let mut limit = [0_u64; 2];
+    // SAFETY: prlimit64 writes a struct of two u64 into `limit`.
+    let asked = unsafe {
+        raw::syscall(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as u64, 0, limit.as_mut_ptr() as u64, 0, 0])
+    };
+    let [soft, _] = limit;
+    // 64 below the top, so that several threads find room, and never above what fits an i32.
+    let floor = soft.min(1 << 20).saturating_sub(64);
+    if asked.is_err() || floor <= fd as u64 {
+        return fd;
+    }
+    // SAFETY: duplicating and closing our own descriptor.
+    unsafe {
+        match raw::syscall(libc::SYS_fcntl, [fd as u64, libc::F_DUPFD_CLOEXEC as u64, floor, 0, 0, 0]) {
+            Ok(high) => {
+                let _ = raw::syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]);
+                high as i32
+            }
+            Err(_) => fd,
+        }
+    }
+}

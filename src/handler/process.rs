@@ -1,0 +1,230 @@
+//! What all threads of a traced process share. Made by the session before anything fires.
+
+#![allow(unsafe_code, reason = "the one global pointer from which a signal handler finds its state")]
+
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use super::blocks::Blocks;
+use super::entry::TRIGGER_TAG;
+use super::known::{KnownImage, TracedFunction};
+use super::perf::{Breakpoint, out_of_the_way};
+use super::sigaction::KernelAction;
+use super::thread::Threads;
+use crate::address::RuntimeAddr;
+use crate::event::attr::{self, Attr};
+use crate::event::open;
+use crate::image::decode::Vendor;
+use crate::raw::{self, Errno};
+use crate::record::buffer::TraceBuffer;
+use crate::record::modules::ModuleRef;
+use crate::record::control::{Delivery, Progress, Settings};
+
+/// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
+/// registers, and one stays with the program.
+pub const MOST_FUNCTIONS: usize = 2;
+
+/// What the session decides about a process that is to be armed.
+pub struct Plan {
+    pub settings: Settings,
+    pub vendor: Vendor,
+    pub buffer: TraceBuffer,
+    /// Shared with the parent, or with the library's own session.
+    pub progress: &'static Progress,
+    pub functions: [Option<TracedFunction>; MOST_FUNCTIONS],
+    /// Where the trigger events lie, to silence a process that is not the one traced.
+    pub triggers: [AtomicI32; MOST_FUNCTIONS],
+    /// ATOMICS: replaced (release) as a whole by the session when libraries come or go; old ones stay mapped.
+    pub image: AtomicPtr<KnownImage>,
+    /// The process that was armed; a forked child has another id. ATOMICS: relaxed, set before the first stop.
+    pub pid: AtomicU32,
+    pub step_attr: Attr,
+    pub guard_attr: Attr,
+    /// The signal of `Delivery::Fasync`.
+    pub fasync_signal: i32,
+    /// What SIGTRAP did before; a SIGTRAP that is not ours goes there.
+    pub previous: KernelAction,
+    /// Forces one wrong prediction at this row of every call, to test that it ends as `lost`; 0 never.
+    pub mispredict_at: u64,
+}
+
+const PAGE: u64 = 4096;
+
+/// The armed process. Mapped once by the session, never moved, never dropped.
+#[repr(C)]
+pub struct Process {
+    plan: Plan,
+    pub(super) threads: Threads,
+    /// Code blocks in the trace.
+    pub(super) blocks: Blocks,
+    /// Addresses out of scope that the trace can name.
+    pub(super) targets: Blocks,
+}
+
+impl std::ops::Deref for Process {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// ATOMICS: stored (release) by the session, loaded (acquire) by the handler.
+static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Process {
+    /// Maps a process. It is never unmapped: a handler may be running in it at any time.
+    ///
+    /// # Errors
+    /// mmap's errno, ENOMEM above all.
+    pub fn map(plan: Plan) -> Result<&'static Self, Errno> {
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+        // SAFETY: a fresh anonymous mapping; no existing memory is touched.
+        let base = unsafe {
+            raw::syscall(libc::SYS_mmap, [0, size_of::<Self>() as u64, protection, flags, u64::MAX, 0])
+        }?;
+        let process = base as *mut Self;
+        // SAFETY:
+        // - the mapping is page-aligned and large enough;
+        // - the tables are atomics, for which the mapping's zeros are the empty table: writing them would touch
+        //   megabytes; the plan is written.
+        unsafe {
+            (&raw mut (*process).plan).write(plan);
+            Ok(&*process)
+        }
+    }
+
+    /// The process as the handler sees it, while one is armed.
+    pub(super) fn current() -> Option<&'static Self> {
+        // SAFETY: published processes live for ever.
+        unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Gives back what a disarmed process holds: the calling thread's events and block, the image, the tables'
+    /// pages. The struct itself stays mapped, for a handler that may have found it just before.
+    ///
+    /// # Safety
+    /// The process was [withdrawn](Self::withdraw), only the calling thread was ever traced, and nobody uses the
+    /// image any more.
+    pub unsafe fn dismantle(&'static self) {
+        // SAFETY: the caller's promise: no other thread uses the table.
+        unsafe { self.threads.unmap_all() };
+        let image = self.image.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !image.is_null() {
+            // SAFETY: the session made it with Box::into_raw, and the swap gave it to this call alone.
+            drop(unsafe { Box::from_raw(image) });
+        }
+        let tables = (&raw const self.threads as u64).next_multiple_of(PAGE);
+        let end = std::ptr::from_ref(self) as u64 + size_of::<Self>() as u64;
+        let length = (end & !(PAGE - 1)).saturating_sub(tables);
+        // SAFETY: pages of this private mapping that hold only the tables: they read as zeros again, which is the
+        // empty table.
+        let _ = unsafe { raw::syscall(libc::SYS_madvise, [tables, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
+    }
+
+    /// Makes this the process the handler serves.
+    pub fn publish(&'static self) {
+        CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
+    }
+
+    /// From now on the handler treats every signal as the program's own.
+    pub fn withdraw() {
+        CURRENT.store(std::ptr::null_mut(), Ordering::Release);
+    }
+
+    /// Makes the calling thread's block, and its stack in the block the thread's alternate one, so that stops
+    /// need nothing of the program's stacks. Returns the stack that was there before, which is remembered as the
+    /// program's.
+    ///
+    /// # Errors
+    /// ENOMEM when no block is left or can be mapped, EPERM while the thread runs on an alternate stack.
+    ///
+    /// # Signal safety
+    /// Raw system calls.
+    pub fn adopt_thread(&self) -> Result<libc::stack_t, Errno> {
+        let thread = self.threads.find_or_make(raw::gettid(), self).ok_or(Errno(libc::ENOMEM))?;
+        let old = replace_alternate_stack(&thread.alternate_stack())?;
+        thread.program_stack = self.threads.program_stack_behind(&old);
+        Ok(old)
+    }
+
+    /// The alternate stack that the calling thread's program believes in, while the tracer's stands in its place.
+    ///
+    /// # Signal safety
+    /// Atomics.
+    pub fn program_stack(&self) -> Option<&mut libc::stack_t> {
+        self.threads.find(raw::gettid()).map(|thread| &mut thread.program_stack)
+    }
+
+    /// Arms a forked child as its parent was: perf events and thread blocks are not inherited.
+    ///
+    /// # Signal safety
+    /// Raw system calls; the child has one thread.
+    pub fn rearm_in_child(&self) {
+        self.pid.store(raw::getpid(), Ordering::Relaxed);
+        // Without it, stops use the thread's own stack.
+        let _ = self.adopt_thread();
+        for (function, place) in self.functions.iter().flatten().zip(&self.triggers) {
+            let attr = attr::trigger(function.entry, TRIGGER_TAG);
+            if let Ok(fd) = open::raw(&attr, 0) {
+                let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
+                if old >= 0 {
+                    // SAFETY: the parent's event, of which the child's table has a copy that only we know.
+                    let _ = unsafe { raw::syscall(libc::SYS_close, [old as u64, 0, 0, 0, 0, 0]) };
+                }
+            }
+        }
+    }
+
+    pub(super) fn image(&self) -> &'static KnownImage {
+        // SAFETY: never null once published, and images live for ever.
+        unsafe { &*self.image.load(Ordering::Acquire) }
+    }
+
+    /// The traced function that starts at `address`.
+    pub(super) fn function_at(&self, address: RuntimeAddr) -> Option<TracedFunction> {
+        self.functions.iter().flatten().copied().find(|function| function.entry == address)
+    }
+
+    /// Writes what every reader of the trace needs, once this process is the traced one. Without room for it the
+    /// first step has none either, and says so.
+    pub(super) fn announce(&self, tid: u32) {
+        for (id, module) in self.image().modules.iter().enumerate() {
+            let module = ModuleRef {
+                id: id as u32,
+                path: &module.path,
+                bias: module.bias,
+                build_id: &module.build_id,
+                ranges: &module.ranges,
+            };
+            let _ = self.buffer.modules(tid, &[module]);
+        }
+    }
+
+    pub(super) fn step_event(&self) -> Breakpoint {
+        Breakpoint::closed(self.step_attr, self.settings.delivery, self.settings.rearm)
+    }
+
+    pub(super) fn guard_event(&self) -> Breakpoint {
+        Breakpoint::closed(self.guard_attr, Delivery::Sigtrap, self.settings.rearm)
+    }
+}
+
+/// sigaltstack(2) without libc: sets the calling thread's alternate stack and returns the one before.
+///
+/// # Errors
+/// EPERM while the thread runs on the old one, ENOMEM when `new` is smaller than the kernel needs.
+///
+/// # Signal safety
+/// One raw system call.
+pub fn replace_alternate_stack(new: &libc::stack_t) -> Result<libc::stack_t, Errno> {
+    let mut old = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    // SAFETY: two live stack_t; the caller keeps the new stack's memory.
+    unsafe {
+        raw::syscall(
+            libc::SYS_sigaltstack,
+            [std::ptr::from_ref(new) as u64, std::ptr::from_mut(&mut old) as u64, 0, 0, 0, 0],
+        )
+    }?;
+    Ok(old)
+}

@@ -1,0 +1,82 @@
+//! The signal frame: the registers the kernel saved, and what it will restore at sigreturn.
+
+#![allow(unsafe_code, reason = "a signal frame is reached through the pointer the kernel passes")]
+
+use crate::address::RuntimeAddr;
+use crate::registers::{Registers, flag};
+
+/// Positions in `gregs` (Linux `arch/x86/include/uapi/asm/sigcontext.h`), in hardware encoding order.
+const GENERAL: [usize; 16] = [
+    libc::REG_RAX as usize,
+    libc::REG_RCX as usize,
+    libc::REG_RDX as usize,
+    libc::REG_RBX as usize,
+    libc::REG_RSP as usize,
+    libc::REG_RBP as usize,
+    libc::REG_RSI as usize,
+    libc::REG_RDI as usize,
+    libc::REG_R8 as usize,
+    libc::REG_R9 as usize,
+    libc::REG_R10 as usize,
+    libc::REG_R11 as usize,
+    libc::REG_R12 as usize,
+    libc::REG_R13 as usize,
+    libc::REG_R14 as usize,
+    libc::REG_R15 as usize,
+];
+const RIP: usize = libc::REG_RIP as usize;
+const EFLAGS: usize = libc::REG_EFL as usize;
+
+/// The interrupted code's state, to be read and, before the handler returns, changed.
+pub(super) struct Saved<'a>(&'a mut libc::ucontext_t);
+
+impl<'a> Saved<'a> {
+    pub(super) fn new(context: &'a mut libc::ucontext_t) -> Self {
+        Self(context)
+    }
+
+    pub(super) fn rip(&self) -> RuntimeAddr {
+        RuntimeAddr(self.0.uc_mcontext.gregs[RIP] as u64)
+    }
+
+    pub(super) fn rsp(&self) -> u64 {
+        self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as u64
+    }
+
+    /// The code segment selector: what decides between 64-bit and 32-bit code.
+    pub(super) fn code_segment(&self) -> u16 {
+        self.0.uc_mcontext.gregs[libc::REG_CSGSFS as usize] as u16
+    }
+
+    /// The registers as the program would see them: without RF, and without TF when `hide_trap_flag`.
+    pub(super) fn registers(&self, hide_trap_flag: bool) -> Registers {
+        let gregs = &self.0.uc_mcontext.gregs;
+        let mut general = [0; 16];
+        for (to, from) in general.iter_mut().zip(GENERAL) {
+            *to = gregs[from] as u64;
+        }
+        let hidden = flag::RF | if hide_trap_flag { flag::TF } else { 0 };
+        Registers { general, rip: self.rip(), rflags: gregs[EFLAGS] as u64 & !hidden }
+    }
+
+    /// Sets or clears `bits` of the flags that sigreturn restores.
+    pub(super) fn set_flag(&mut self, bits: u64, on: bool) {
+        let flags = &mut self.0.uc_mcontext.gregs[EFLAGS];
+        *flags = if on { *flags | bits as i64 } else { *flags & !(bits as i64) };
+    }
+
+    /// xmm0 as saved in the FXSAVE area (SDM volume 1, table 10-2: byte 160), or zeros without one.
+    pub(super) fn xmm0(&self) -> [u8; 16] {
+        let area = self.0.uc_mcontext.fpregs;
+        if area.is_null() {
+            return [0; 16];
+        }
+        // SAFETY: the kernel saved at least the 512-byte legacy area at this address, inside the frame.
+        let element = unsafe { (*area)._xmm[0] };
+        let mut bytes = [0; 16];
+        for (to, from) in bytes.chunks_exact_mut(4).zip(element.element) {
+            to.copy_from_slice(&from.to_le_bytes());
+        }
+        bytes
+    }
+}

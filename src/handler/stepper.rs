@@ -1,0 +1,450 @@
+//! From one stop to the next: write what the last stretch proved, then work out what must come.
+
+use super::code::{Fetched, NoInstruction, fetch, name_target};
+use super::frames::Frame;
+use super::operands;
+use super::pending::PendingRow;
+use super::process::Process;
+use super::saved::Saved;
+use super::stack::bounds_of;
+use super::thread::{Phase, Thread};
+use crate::address::RuntimeAddr;
+use crate::image::class::Class;
+use crate::image::memory::OwnMemory;
+use crate::image::successor::{Successor, Transfer, USER_CS, successor};
+use crate::record::buffer::NoRoom;
+use crate::record::control::{Delivery, Engine, StepMode};
+use crate::record::marker::{LostReason, Marker};
+use crate::record::step::{RegisterChangeRef, Step, Syscall};
+use crate::record::verdict::Verdict;
+use crate::registers::{R8, R9, R10, RAX, RCX, RDI, RDX, RSI, RSP, Registers, flag};
+
+/// One signal's worth of work on one thread.
+pub(super) struct Stepper<'a> {
+    pub(super) process: &'static Process,
+    pub(super) thread: &'a mut Thread,
+    pub(super) saved: Saved<'a>,
+    pub(super) tid: u32,
+}
+
+impl Stepper<'_> {
+    /// Starts a traced call at the function's first instruction.
+    pub(super) fn enter(&mut self, call: u64, function: u32) {
+        let registers = self.saved.registers(false);
+        self.thread.registers = registers;
+        self.thread.rows = 0;
+        let begun = self.thread.writer.begin_call(&self.process.buffer, self.tid, call, function, &registers);
+        if begun.is_err() {
+            return self.mute(LostReason::NoRoom, 0);
+        }
+        if let Some(outermost) = self.thread.frames.outermost() {
+            // Without a guard (ENOSPC) a lost stepper is found at the next entry instead.
+            let _ = self.thread.guard.place(outermost.returns_to, self.process.fasync_signal);
+        }
+        self.arrive(Verdict::Exact);
+    }
+
+    /// Control is in scope, at an instruction that gets a row: works out what must come after it.
+    pub(super) fn arrive(&mut self, verdict: Verdict) {
+        let registers = self.saved.registers(self.thread.trap_flag);
+        self.thread.registers = registers;
+        if self.thread.rows >= self.process.settings.max_steps {
+            return self.mute(LostReason::Limit, self.process.settings.max_steps);
+        }
+        if self.saved.code_segment() != USER_CS {
+            return self.mute(LostReason::Undecodable, u64::from(self.saved.code_segment()));
+        }
+        self.thread.phase = Phase::Stepping;
+        self.thread.pending.start(verdict);
+        let fetched = match fetch(self.process, self.tid, registers.rip) {
+            Ok(fetched) => fetched,
+            Err(NoInstruction::NoRoom) => return self.mute(LostReason::NoRoom, 0),
+            Err(NoInstruction::Undecodable) => return self.fault(libc::SIGILL as u32, registers.rip),
+        };
+        if self.process.settings.memory {
+            self.thread.pending.operands = operands::before(&fetched.instruction, &registers);
+        }
+        let memory = OwnMemory::new();
+        match successor(&fetched.instruction, &registers, &memory) {
+            Successor::One(next) | Successor::Far { to: next, selector: USER_CS } => {
+                self.predict(fetched, &registers, self.perhaps_wrong(next));
+            }
+            Successor::Far { to, selector } => {
+                self.finish_row(fetched, to);
+                self.mute(LostReason::Undecodable, u64::from(selector));
+            }
+            Successor::Transfers(Transfer::Exit) => {
+                self.finish_row(fetched, fetched.fall_through());
+                self.mark(&Marker::Exit { status: registers.general[RDI] as u32 });
+                self.run_on();
+            }
+            Successor::Transfers(Transfer::Sigreturn) => {
+                self.finish_row(fetched, fetched.fall_through());
+                self.mark(&Marker::Sigreturn);
+                self.run_on();
+            }
+            Successor::Transfers(Transfer::Sysenter | Transfer::UserInterrupt) => {
+                self.mute(LostReason::Undecodable, 0);
+            }
+            Successor::Faults => self.fault(fault_signal(&fetched), fetched.address()),
+            Successor::Unreadable => self.fault(libc::SIGSEGV as u32, fetched.address()),
+        }
+    }
+
+    /// The test hook of a wrong prediction (design, section 2, "The return guard").
+    fn perhaps_wrong(&self, next: RuntimeAddr) -> RuntimeAddr {
+        let wrong = self.process.mispredict_at != 0 && self.thread.rows + 1 == self.process.mispredict_at;
+        if wrong { next.plus(1) } else { next }
+    }
+
+    /// `first` is at the stop and goes to `next`: extends the run as far as one stop can prove it, and arms.
+    fn predict(&mut self, first: Fetched, registers: &Registers, next: RuntimeAddr) {
+        let depth = self.thread.frames.depth().max(0);
+        let mut rsp = registers.general[RSP];
+        let leaves_call = first.class == Class::Return
+            && depth == 0
+            && self.thread.frames.top().is_some_and(|top| top.slot == rsp);
+        self.note_call(&first, rsp);
+        rsp = rsp_after(&first, rsp);
+        if !leaves_call && !self.stays_in_scope(next) {
+            return self.leave_scope(first, depth, next);
+        }
+        self.thread.pending.push(PendingRow { fetched: first, next, depth });
+        let stop = if leaves_call { Some(next) } else { self.walk(&first, registers, next, rsp) };
+        match stop {
+            Some(stop) => self.await_stop(stop, needs_breakpoint(first.class)),
+            None => self.mute(LostReason::NoRoom, 0),
+        }
+    }
+
+    fn stays_in_scope(&self, address: RuntimeAddr) -> bool {
+        self.process.image().in_scope(address) || self.process.function_at(address).is_some()
+    }
+
+    /// Reads on in the image from `at`, where control comes after `previous`, to where the next stop must be.
+    /// Instruction stepping stops at once, but for the shadow of a load of ss. `None`: no room in the trace.
+    fn walk(
+        &mut self,
+        previous: &Fetched,
+        registers: &Registers,
+        at: RuntimeAddr,
+        rsp: u64,
+    ) -> Option<RuntimeAddr> {
+        let blocks = self.process.settings.step == StepMode::Block;
+        let mut previous = *previous;
+        let (mut at, mut rsp) = (at, rsp);
+        // After a call into the kernel the result must be read before anything overwrites it.
+        let mut may_pass = blocks && !matches!(previous.class, Class::Syscall);
+        loop {
+            let shadow = previous.class == Class::LoadsSs;
+            let standing = self.process.function_at(at).is_some() || self.thread.guard.at() == Some(at);
+            if !shadow && (!may_pass || standing) {
+                return Some(at);
+            }
+            let fetched = match fetch(self.process, self.tid, at) {
+                Ok(fetched) => fetched,
+                Err(NoInstruction::NoRoom) => return None,
+                // The CPU faults here: the stop before it is as good as any.
+                Err(NoInstruction::Undecodable) => return Some(at),
+            };
+            let next = if shadow {
+                // A load of ss changes nothing that a successor depends on, but for rsp in `pop ss`.
+                let mut here = *registers;
+                here.rip = at;
+                here.general[RSP] = rsp;
+                match successor(&fetched.instruction, &here, &OwnMemory::new()) {
+                    Successor::One(next) => next,
+                    _ => return Some(at),
+                }
+            } else if fetched.class.ends_block() || fetched.class == Class::Cpuid {
+                return Some(at);
+            } else {
+                fetched.fall_through()
+            };
+            if !self.stays_in_scope(next) {
+                return Some(at);
+            }
+            if shadow {
+                self.note_call(&fetched, rsp);
+            }
+            self.thread.frames.pop_above(rsp, self.thread.bounds);
+            let depth = self.thread.frames.depth();
+            if depth < 0 || !self.thread.pending.push(PendingRow { fetched, next, depth }) {
+                return Some(at);
+            }
+            rsp = rsp_after(&fetched, rsp);
+            may_pass = blocks && !moves_stack_unseen(&fetched);
+            previous = fetched;
+            at = next;
+        }
+    }
+
+    /// Puts a call's frame on the shadow stack.
+    fn note_call(&mut self, fetched: &Fetched, rsp: u64) {
+        let pushed = match fetched.class {
+            Class::Call { .. } => 8,
+            Class::Far if fetched.instruction.is_call_far() || fetched.instruction.is_call_far_indirect() => {
+                16
+            }
+            _ => return,
+        };
+        self.thread.frames.push(Frame { slot: rsp.wrapping_sub(pushed), returns_to: fetched.fall_through() });
+    }
+
+    /// `last` takes control out of scope, to run natively until the top frame returns.
+    fn leave_scope(&mut self, last: Fetched, depth: i32, target: RuntimeAddr) {
+        self.thread.pending.push(PendingRow { fetched: last, next: target, depth });
+        let before = self.thread.registers;
+        let mut after = before;
+        after.rip = target;
+        after.general[RSP] = rsp_after(&last, before.general[RSP]);
+        // Written before it runs, since what it starts may never come back.
+        if self.write_rows(&after).and_then(|()| name_target(self.process, self.tid, target)).is_err() {
+            return self.mute(LostReason::NoRoom, 0);
+        }
+        self.thread.registers = after;
+        self.thread.frames.pop_above(after.general[RSP], self.thread.bounds);
+        self.go_native(target);
+    }
+
+    /// Leaves the thread alone until control comes back to the top frame's return address.
+    pub(super) fn go_native(&mut self, target: RuntimeAddr) {
+        let Some(top) = self.thread.frames.top() else { return self.end() };
+        self.mark(&Marker::Native { target, resume: top.returns_to });
+        if self.thread.phase == Phase::Muted {
+            return;
+        }
+        self.thread.phase = Phase::Native;
+        self.await_stop(top.returns_to, true);
+    }
+
+    /// The kernel, or a handler of the program, decides what comes; the top frame's return is the next sure stop.
+    fn run_on(&mut self) {
+        self.thread.pending.clear();
+        if let Some(top) = self.thread.frames.top()
+            && self.thread.phase != Phase::Muted
+        {
+            self.thread.phase = Phase::Native;
+            self.await_stop(top.returns_to, true);
+        }
+    }
+
+    /// The instruction will not retire: it raises `signal`.
+    fn fault(&mut self, signal: u32, address: RuntimeAddr) {
+        self.mark(&Marker::Fault { signal, address });
+        self.run_on();
+    }
+
+    /// Writes the row of an instruction that nothing later can prove.
+    fn finish_row(&mut self, fetched: Fetched, next: RuntimeAddr) {
+        let depth = self.thread.frames.depth().max(0);
+        self.thread.pending.push(PendingRow { fetched, next, depth });
+        let registers = self.thread.registers;
+        if self.write_rows(&registers).is_err() {
+            self.mute(LostReason::NoRoom, 0);
+        }
+    }
+
+    /// Control came where it had to: the pending rows have retired.
+    pub(super) fn prove(&mut self, verdict: Verdict) {
+        let registers = self.saved.registers(self.thread.trap_flag);
+        let native = self.thread.phase == Phase::Native;
+        self.thread.frames.pop_above(registers.general[RSP], self.thread.bounds);
+        let written = if native {
+            self.thread.writer.sync(&self.process.buffer, &registers)
+        } else {
+            self.write_rows(&registers)
+        };
+        if written.is_err() {
+            return self.mute(LostReason::NoRoom, 0);
+        }
+        if self.thread.frames.is_empty() {
+            return self.leave();
+        }
+        self.arrive(verdict);
+    }
+
+    /// Writes all pending rows, `after` being the registers behind the last of them.
+    fn write_rows(&mut self, after: &Registers) -> Result<(), NoRoom> {
+        let settings = &self.process.settings;
+        let thread = &mut *self.thread;
+        let alone = thread.pending.rows().len() == 1;
+        let before = thread.registers;
+        // Behind a load of ss the registers are known without a stop.
+        let mut between = before;
+        if let Some(first) = thread.pending.rows().first() {
+            between.rip = first.next;
+            between.general[RSP] = rsp_after(&first.fetched, before.general[RSP]);
+        }
+        let shadow = thread.pending.rows().first().is_some_and(|row| row.fetched.class == Class::LoadsSs);
+        let pair = shadow && thread.pending.rows().len() == 2;
+        if alone {
+            operands::after(&mut thread.pending.operands);
+        }
+        let mut memory = [operands::NONE; super::pending::MOST_OPERANDS];
+        let mut used = 0;
+        for (to, from) in memory.iter_mut().zip(thread.pending.operands.iter().flatten()) {
+            *to = *from;
+            used += 1;
+        }
+        for (index, row) in thread.pending.rows().iter().enumerate() {
+            let first = index == 0;
+            let registers = match (settings.registers, first) {
+                (true, true) if alone => Some(RegisterChangeRef { before: &before, after }),
+                (true, true) if pair => Some(RegisterChangeRef { before: &before, after: &between }),
+                (true, false) if pair => Some(RegisterChangeRef { before: &between, after }),
+                _ => None,
+            };
+            let syscall = Syscall {
+                number: before.general[RAX],
+                arguments: syscall_arguments(&before),
+                result: after.general[RAX],
+            };
+            let step = Step {
+                address: row.fetched.address(),
+                verdict: if first { thread.pending.verdict } else { Verdict::Reconstructed },
+                next: row.next,
+                registers,
+                count: (first && row.fetched.class == Class::RepString)
+                    .then(|| iterations(&row.fetched, &before, after)),
+                memory: if first { memory.get(..used).unwrap_or(&[]) } else { &[] },
+                bytes: row.fetched.own_bytes(),
+                depth: row.depth.max(0) as u32,
+                syscall: (first && row.fetched.class == Class::Syscall).then_some(&syscall),
+            };
+            thread.writer.step(&self.process.buffer, &step)?;
+            thread.rows += 1;
+        }
+        if settings.registers && !alone && !pair {
+            thread.writer.sync(&self.process.buffer, after)?;
+        }
+        thread.pending.clear();
+        Ok(())
+    }
+
+    fn mark(&mut self, marker: &Marker) {
+        if self.thread.writer.marker(&self.process.buffer, marker).is_err() {
+            self.mute(LostReason::NoRoom, 0);
+        }
+    }
+
+    /// Arms for a stop at `stop`; `by_breakpoint` where the trap flag would see too much or too little.
+    fn await_stop(&mut self, stop: RuntimeAddr, by_breakpoint: bool) {
+        self.thread.expected = stop;
+        let by_trap_flag = self.process.settings.engine == Engine::TrapFlag && !by_breakpoint;
+        self.thread.trap_flag = by_trap_flag;
+        // One breakpoint to an address: which of two signals survives is undefined (design, section 2).
+        let stands = self.process.function_at(stop).is_some() || self.thread.guard.at() == Some(stop);
+        // A breakpoint that fired by fasync is stopped; one that fired by sigtrap still stands where it was.
+        let spent = self.process.settings.delivery == Delivery::Fasync || self.thread.step.at() != Some(stop);
+        if !by_trap_flag
+            && !stands
+            && spent
+            && let Err(errno) = self.thread.step.place(stop, self.process.fasync_signal)
+        {
+            return self.mute(LostReason::Rearm, errno.0 as u64);
+        }
+        self.saved.set_flag(flag::TF, by_trap_flag);
+        self.pass_standing();
+    }
+
+    /// Lets the instruction at RIP run even if a breakpoint stands there, and only then: a leftover RF would
+    /// hide the next one (kernel-facts 20).
+    pub(super) fn pass_standing(&mut self) {
+        let rip = self.saved.rip();
+        let stands = self.process.function_at(rip).is_some()
+            || self.thread.guard.at() == Some(rip)
+            || self.thread.step.at() == Some(rip);
+        self.saved.set_flag(flag::RF, stands);
+    }
+
+    /// The traced call returned, as expected.
+    fn leave(&mut self) {
+        let rax = self.saved.registers(true).general[RAX];
+        let xmm0 = self.saved.xmm0();
+        self.mark(&Marker::Leave { rax, xmm0 });
+        self.end();
+    }
+
+    /// The call is over: everything of ours is taken back.
+    pub(super) fn end(&mut self) {
+        if let Some(counted) = self.thread.step.count()
+            && self.process.settings.engine == Engine::Breakpoint
+            && counted != self.thread.step_stops
+        {
+            let detail = counted.wrapping_sub(self.thread.step_stops);
+            self.thread.step_stops = counted;
+            let found = self.saved.rip();
+            let lost = Marker::Lost { reason: LostReason::Uncounted, expected: found, found, detail };
+            let _ = self.thread.writer.marker(&self.process.buffer, &lost);
+        }
+        self.thread.step.lift();
+        self.thread.guard.lift();
+        self.saved.set_flag(flag::TF, false);
+        self.thread.trap_flag = false;
+        self.thread.frames.clear();
+        self.thread.pending.clear();
+        self.thread.phase = Phase::Idle;
+        self.pass_standing();
+    }
+
+    /// Steps of this call are missing from here on; only its end is awaited, and the program runs on.
+    pub(super) fn mute(&mut self, reason: LostReason, detail: u64) {
+        let found = self.saved.rip();
+        let lost = Marker::Lost { reason, expected: self.thread.expected, found, detail };
+        let _ = self.thread.writer.marker(&self.process.buffer, &lost);
+        self.thread.phase = Phase::Muted;
+        self.thread.pending.clear();
+        self.thread.step.lift();
+        self.thread.trap_flag = false;
+        self.saved.set_flag(flag::TF, false);
+        self.pass_standing();
+    }
+
+    /// The stack mapping that RSP is in now.
+    pub(super) fn know_stack(&mut self) {
+        let rsp = self.saved.rsp();
+        if !self.thread.bounds.contains(rsp) {
+            self.thread.bounds = bounds_of(rsp);
+        }
+    }
+}
+
+/// RSP behind the instruction, as far as its encoding says.
+fn rsp_after(fetched: &Fetched, rsp: u64) -> u64 {
+    rsp.wrapping_add(i64::from(fetched.instruction.stack_pointer_increment()) as u64)
+}
+
+/// Whether RSP behind the instruction is more than its encoding says: `leave`, `mov rsp, …`, `add rsp, …`.
+fn moves_stack_unseen(fetched: &Fetched) -> bool {
+    use iced_x86::{Mnemonic, Register};
+    let instruction = &fetched.instruction;
+    matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Enter)
+        || matches!(instruction.op0_register(), Register::RSP | Register::ESP | Register::SP)
+            && !matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test)
+}
+
+/// Where a single-step trap comes too often (`rep`) or one instruction late (`syscall`).
+fn needs_breakpoint(class: Class) -> bool {
+    matches!(class, Class::RepString | Class::Syscall)
+}
+
+fn fault_signal(fetched: &Fetched) -> u32 {
+    use iced_x86::Mnemonic;
+    let signal = match fetched.instruction.mnemonic() {
+        Mnemonic::Int3 | Mnemonic::Int1 => libc::SIGTRAP,
+        Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => libc::SIGILL,
+        _ => libc::SIGSEGV,
+    };
+    signal as u32
+}
+
+fn syscall_arguments(registers: &Registers) -> [u64; 6] {
+    [RDI, RSI, RDX, R10, R8, R9].map(|register| registers.general.get(register).copied().unwrap_or(0))
+}
+
+/// Iterations of a repeated string instruction: what its counter lost, which is rcx, or ecx under prefix 67.
+fn iterations(fetched: &Fetched, before: &Registers, after: &Registers) -> u64 {
+    let count = before.general[RCX].wrapping_sub(after.general[RCX]);
+    if fetched.narrow_addresses() { count & 0xffff_ffff } else { count }
+}

@@ -1,0 +1,225 @@
+//! One block per traced thread: everything the handler remembers from one stop to the next.
+
+#![allow(unsafe_code, reason = "thread blocks are mapped by hand, since signal context cannot allocate")]
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use super::frames::{Frames, StackBounds};
+use super::pending::Pending;
+use super::perf::Breakpoint;
+use super::process::Process;
+use crate::address::RuntimeAddr;
+use crate::raw;
+use crate::record::writer::ThreadWriter;
+use crate::registers::Registers;
+
+/// Threads that can be traced at the same time; dead ones make room.
+const THREADS: usize = 1 << 10;
+/// The thread's alternate stack: for the handler, and for the program's own SA_ONSTACK handlers, which are
+/// stepped on it too. Signal frames stay below 16 KiB even with AMX tiles. Touched as far as it is used.
+const STACK: usize = 256 << 10;
+const PAGE: usize = 4096;
+/// A thread that has no alternate stack.
+const NO_STACK: libc::stack_t =
+    libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Outside every traced function.
+    Idle,
+    /// In a call that is counted but not traced; its frame is in `frames`.
+    Untraced,
+    /// Between two stops of stepped code.
+    Stepping,
+    /// Out of scope until control comes back to the top frame's return address.
+    Native,
+    /// The call's steps ended early (limit, no room): only its return is awaited.
+    Muted,
+}
+
+/// A traced thread.
+pub(super) struct Thread {
+    pub(super) phase: Phase,
+    pub(super) step: Breakpoint,
+    pub(super) guard: Breakpoint,
+    pub(super) writer: ThreadWriter,
+    pub(super) pending: Pending,
+    pub(super) frames: Frames,
+    /// The mapping of the stack in use, as far as it is known.
+    pub(super) bounds: StackBounds,
+    /// Where the next stop must come.
+    pub(super) expected: RuntimeAddr,
+    /// Rows written in this call.
+    pub(super) rows: u64,
+    /// Stops that the step event delivered since it was opened.
+    pub(super) step_stops: u64,
+    /// TF is ours in the frame that sigreturn restores.
+    pub(super) trap_flag: bool,
+    /// The program's alternate stack, which the tracer's stands in for.
+    pub(super) program_stack: libc::stack_t,
+    stack_base: u64,
+    /// Registers at the last stop.
+    pub(super) registers: Registers,
+}
+
+impl Thread {
+    /// The tracer's alternate stack for this thread, as sigaltstack(2) wants it.
+    pub(super) fn alternate_stack(&self) -> libc::stack_t {
+        libc::stack_t { ss_sp: self.stack_base as *mut libc::c_void, ss_flags: 0, ss_size: STACK }
+    }
+}
+
+#[derive(Default)]
+struct Slot {
+    /// The owner's thread id. ATOMICS: claimed by compare-exchange of the thread itself; taken over by another
+    /// thread only when its owner is dead.
+    tid: AtomicU32,
+    /// ATOMICS: written by the slot's owner only, read by the owner and by who takes the slot over.
+    thread: AtomicPtr<UnsafeCell<Thread>>,
+}
+
+/// All traced threads, found by thread id. No thread-local storage: its first touch may allocate.
+pub(super) struct Threads {
+    slots: [Slot; THREADS],
+}
+
+impl Threads {
+    /// The calling thread's block, if it has one.
+    ///
+    /// # Signal safety
+    /// Atomics only. Exclusive: signals are blocked in the handler, and no other thread uses this block.
+    #[allow(clippy::mut_from_ref, reason = "each block belongs to the thread whose id stands in its slot")]
+    pub(super) fn find(&self, tid: u32) -> Option<&mut Thread> {
+        let slot = self.probe(tid).find(|slot| slot.tid.load(Ordering::Relaxed) == tid)?;
+        let thread = slot.thread.load(Ordering::Relaxed);
+        // SAFETY:
+        // - a non-null pointer leads to a live, initialised block that is never unmapped;
+        // - only the thread named `tid` comes here with it, and its signals are blocked meanwhile.
+        unsafe { thread.as_ref() }.map(|cell| unsafe { &mut *cell.get() })
+    }
+
+    /// The calling thread's block, made if need be. `None` when all slots belong to living threads or memory
+    /// is refused.
+    ///
+    /// # Signal safety
+    /// Atomics, raw mmap and tgkill.
+    #[allow(clippy::mut_from_ref, reason = "see `find`")]
+    pub(super) fn find_or_make(&self, tid: u32, process: &Process) -> Option<&mut Thread> {
+        // Looked up twice because the borrow checker does not see that the first miss keeps nothing.
+        if self.probe(tid).any(|slot| slot.tid.load(Ordering::Relaxed) == tid) {
+            return self.find(tid);
+        }
+        let claim = |slot: &&Slot, old| {
+            slot.tid.compare_exchange(old, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let slot = self.probe(tid).find(|slot| claim(slot, 0)).or_else(|| {
+            self.probe(tid).find(|slot| {
+                let old = slot.tid.load(Ordering::Relaxed);
+                is_dead(old) && claim(slot, old)
+            })
+        })?;
+        let kept = slot.thread.load(Ordering::Acquire);
+        if kept.is_null() {
+            slot.thread.store(map_thread(process)?, Ordering::Release);
+        } else {
+            // SAFETY: its owner is dead, and the compare-exchange made this thread the owner.
+            let thread = unsafe { &mut *(*kept).get() };
+            thread.step.close();
+            thread.guard.close();
+            thread.phase = Phase::Idle;
+            thread.step_stops = 0;
+            thread.program_stack = NO_STACK;
+            thread.writer = ThreadWriter::new();
+        }
+        self.find(tid)
+    }
+
+    /// The alternate stack of the program where `real` is a tracer's one: in a forked child that is the one of the
+    /// thread that forked, whose block came along with the rest of its memory.
+    pub(super) fn program_stack_behind(&self, real: &libc::stack_t) -> libc::stack_t {
+        let blocks = self.slots.iter().filter_map(|slot| {
+            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and
+            // `program_stack` of a block whose owner is this thread's copy or this thread.
+            unsafe { slot.thread.load(Ordering::Acquire).cast::<Thread>().as_ref() }
+        });
+        blocks
+            .filter(|thread| thread.stack_base == real.ss_sp as u64)
+            .map(|thread| thread.program_stack)
+            .next()
+            .unwrap_or(*real)
+    }
+
+    /// Closes all threads' events and unmaps their blocks.
+    ///
+    /// # Safety
+    /// No handler runs in any of these threads, nor will it.
+    pub(super) unsafe fn unmap_all(&self) {
+        for slot in &self.slots {
+            slot.tid.store(0, Ordering::Relaxed);
+            let thread = slot.thread.swap(std::ptr::null_mut(), Ordering::AcqRel);
+            if !thread.is_null() {
+                // SAFETY: the caller's promise makes this the only reference.
+                let thread = unsafe { &mut *(*thread).get() };
+                thread.step.close();
+                thread.guard.close();
+                let base = thread.stack_base - PAGE as u64;
+                let length = mapping_length() as u64;
+                // SAFETY: exactly what `map_thread` mapped.
+                let _ = unsafe { raw::syscall(libc::SYS_munmap, [base, length, 0, 0, 0, 0]) };
+            }
+        }
+    }
+
+    /// The slots a thread may be in, nearest first.
+    fn probe(&self, tid: u32) -> impl Iterator<Item = &Slot> {
+        (0..THREADS).filter_map(move |probe| self.slots.get((tid as usize + probe) % THREADS))
+    }
+}
+
+/// Whether no thread of this process has the id.
+fn is_dead(tid: u32) -> bool {
+    // SAFETY: signal 0 only asks whether the thread exists (tgkill(2)).
+    let asked =
+        unsafe { raw::syscall(libc::SYS_tgkill, [u64::from(raw::getpid()), u64::from(tid), 0, 0, 0, 0]) };
+    asked == Err(raw::Errno(libc::ESRCH))
+}
+
+/// Guard page, stack and block, in bytes.
+const fn mapping_length() -> usize {
+    PAGE + STACK + size_of::<Thread>().next_multiple_of(PAGE)
+}
+
+/// Maps a block with its handler stack below it and a guard page below that.
+fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+    let length = mapping_length() as u64;
+    // SAFETY: a fresh anonymous mapping; no existing memory is touched.
+    let base = unsafe { raw::syscall(libc::SYS_mmap, [0, length, protection, flags, u64::MAX, 0]) }.ok()?;
+    // SAFETY: the first page of the mapping just made, which nothing uses.
+    let _ = unsafe { raw::syscall(libc::SYS_mprotect, [base, PAGE as u64, libc::PROT_NONE as u64, 0, 0, 0]) };
+    let thread = (base as usize + PAGE + STACK) as *mut Thread;
+    // SAFETY:
+    // - `thread` is page-aligned and has room for a Thread;
+    // - `frames` is plain numbers, for which the mapping's zeros are valid, and stays untouched: writing a
+    //   whole Thread would touch a megabyte;
+    // - every other field is written.
+    unsafe {
+        (&raw mut (*thread).phase).write(Phase::Idle);
+        (&raw mut (*thread).step).write(process.step_event());
+        (&raw mut (*thread).guard).write(process.guard_event());
+        (&raw mut (*thread).writer).write(ThreadWriter::new());
+        Pending::write_empty(&raw mut (*thread).pending);
+        (&raw mut (*thread).bounds).write(StackBounds { start: 0, end: 0 });
+        (&raw mut (*thread).expected).write(RuntimeAddr(0));
+        (&raw mut (*thread).rows).write(0);
+        (&raw mut (*thread).step_stops).write(0);
+        (&raw mut (*thread).trap_flag).write(false);
+        (&raw mut (*thread).program_stack).write(NO_STACK);
+        (&raw mut (*thread).stack_base).write(base + PAGE as u64);
+        (&raw mut (*thread).registers).write(Registers::default());
+    }
+    Some(thread.cast())
+}

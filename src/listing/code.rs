@@ -1,0 +1,160 @@
+//! Executed instructions as text, each address looked at once.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use iced_x86::{
+    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter,
+    NasmFormatter, SymbolResolver, SymbolResult,
+};
+
+use super::hex;
+use super::options::Syntax;
+use super::place::{Place, file_name};
+use super::visible::visible;
+use crate::address::RuntimeAddr;
+use crate::record::header::DecoderVendor;
+use crate::record::reader::{CodeBytes, StepEntry, Trace};
+
+/// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
+const CACHED: usize = 1 << 16;
+
+/// One executed instruction in all its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    pub place: Place,
+    /// `a.out+0x1139`, or the bare address.
+    pub in_module: String,
+    /// `gcd+0x3`; empty outside every symbol.
+    pub in_symbol: String,
+    /// The instruction's own bytes in memory order, `4889f8`; all that were recorded where they do not decode.
+    pub hex: String,
+    /// Disassembly with symbolic targets: `jne gcd+0x14`.
+    pub text: String,
+    /// The bytes that the text was made from, at least as long as the instruction.
+    recorded: CodeBytes,
+}
+
+/// Turns a trace's instructions into [`Code`].
+pub struct CodeTexts<'t> {
+    trace: &'t Trace,
+    formatter: Box<dyn Formatter>,
+    decoder_options: u32,
+    target: Rc<RefCell<Option<Target>>>,
+    cache: HashMap<RuntimeAddr, Rc<Code>>,
+}
+
+impl<'t> CodeTexts<'t> {
+    #[must_use]
+    pub fn new(trace: &'t Trace, syntax: Syntax) -> Self {
+        let target = Rc::default();
+        let decoder_options = match trace.header.decoder {
+            DecoderVendor::Amd => DecoderOptions::AMD,
+            DecoderVendor::Intel => DecoderOptions::NONE,
+        };
+        let formatter = formatter(syntax, Rc::clone(&target));
+        Self { trace, formatter, decoder_options, target, cache: HashMap::new() }
+    }
+
+    /// The instruction that `step` retired.
+    pub fn of(&mut self, step: &StepEntry) -> Rc<Code> {
+        // Code may have been overwritten since this address was last executed.
+        if let Some(code) = self.cache.get(&step.address).filter(|code| code.recorded == step.bytes) {
+            return Rc::clone(code);
+        }
+        let code = Rc::new(self.read(step));
+        if self.cache.len() >= CACHED {
+            self.cache.clear();
+        }
+        self.cache.insert(step.address, Rc::clone(&code));
+        code
+    }
+
+    fn read(&mut self, step: &StepEntry) -> Code {
+        let instruction = Decoder::with_ip(64, &step.bytes, step.address.0, self.decoder_options).decode();
+        let (length, text) = if step.bytes.is_empty() {
+            (0, "(code not recorded)".to_owned())
+        } else if instruction.is_invalid() {
+            (step.bytes.len(), "(bad)".to_owned())
+        } else {
+            *self.target.borrow_mut() = self.target_of(&instruction);
+            let mut text = String::new();
+            self.formatter.format(&instruction, &mut text);
+            (instruction.len(), text)
+        };
+        let place = Place::of(self.trace, step.address);
+        let mut hex = String::with_capacity(2 * length);
+        hex::push_bytes(&mut hex, &step.bytes[..length]);
+        Code {
+            in_module: place.in_module(step.address),
+            in_symbol: place.in_symbol().unwrap_or_default(),
+            place,
+            hex,
+            text,
+            recorded: step.bytes,
+        }
+    }
+
+    /// The address that the instruction names relative to itself: a branch target or RIP-relative memory.
+    fn target_of(&self, instruction: &Instruction) -> Option<Target> {
+        let address = match instruction.near_branch_target() {
+            _ if instruction.is_ip_rel_memory_operand() => instruction.ip_rel_memory_address(),
+            0 => return None,
+            target => target,
+        };
+        let at = RuntimeAddr(address);
+        let mut place = Place::of(self.trace, at);
+        if place == Place::default() {
+            // Data lies outside the executable ranges that the trace knows a module by, but what an instruction
+            // reaches relative to itself was linked into its own module.
+            let module = self.trace.module(RuntimeAddr(instruction.ip()))?;
+            place.module = Some((visible(file_name(&module.path)).into(), at.in_elf(module.bias)));
+        }
+        Some(Target { address, name: place.short(at) })
+    }
+}
+
+struct Target {
+    address: u64,
+    name: String,
+}
+
+/// Names the one target that the instruction being formatted has. The formatter owns its resolver for good, so
+/// the target is handed over through a shared cell.
+struct TargetName(Rc<RefCell<Option<Target>>>);
+
+impl SymbolResolver for TargetName {
+    fn symbol(
+        &mut self,
+        _instruction: &Instruction,
+        _operand: u32,
+        _instruction_operand: Option<u32>,
+        address: u64,
+        _address_size: u32,
+    ) -> Option<SymbolResult<'_>> {
+        let target = self.0.borrow();
+        let target = target.as_ref().filter(|target| target.address == address)?;
+        Some(SymbolResult::with_string(address, target.name.clone()))
+    }
+}
+
+fn formatter(syntax: Syntax, target: Rc<RefCell<Option<Target>>>) -> Box<dyn Formatter> {
+    let resolver: Option<Box<dyn SymbolResolver>> = Some(Box::new(TargetName(target)));
+    let mut formatter: Box<dyn Formatter> = match syntax {
+        Syntax::Intel => Box::new(IntelFormatter::with_options(resolver, None)),
+        Syntax::Gas => Box::new(GasFormatter::with_options(resolver, None)),
+        Syntax::Nasm => Box::new(NasmFormatter::with_options(resolver, None)),
+        Syntax::Masm => Box::new(MasmFormatter::with_options(resolver, None)),
+    };
+    let options = formatter.options_mut();
+    options.set_uppercase_hex(false);
+    if syntax != Syntax::Masm {
+        options.set_hex_prefix("0x");
+        options.set_hex_suffix("");
+    }
+    options.set_show_branch_size(false);
+    options.set_branch_leading_zeros(false);
+    options.set_rip_relative_addresses(false);
+    formatter
+}

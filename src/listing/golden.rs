@@ -1,0 +1,209 @@
+//! Whole listings against files under `fixtures/listing`; `OVERSTEP_BLESS=1` writes them anew.
+
+use std::path::Path;
+
+use super::options::{Options, Syntax};
+use super::palette::Palette;
+use super::{json, text};
+use crate::address::RuntimeAddr;
+use crate::check::synthetic::{Synthetic, THREAD, at, gcd_call, gcd_call_adjusted};
+use crate::record::control::StepMode;
+use crate::record::marker::{LostReason, Marker};
+use crate::record::reader::Trace;
+use crate::record::step::{Access, MemoryAccess, Step, Syscall};
+use crate::record::verdict::Verdict;
+use crate::registers::{R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Registers};
+
+fn text_of(trace: &Trace, options: &Options) -> String {
+    let mut out = Vec::new();
+    text::write(trace, options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn json_of(trace: &Trace) -> String {
+    let mut out = Vec::new();
+    json::write(trace, &Options::default(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn compare(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/listing").join(name);
+    if std::env::var_os("OVERSTEP_BLESS").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    for (number, (expected, found)) in expected.lines().zip(found.lines()).enumerate() {
+        assert_eq!(found, expected, "{name}, line {}; OVERSTEP_BLESS=1 accepts the new text", number + 1);
+    }
+    assert_eq!(found.lines().count(), expected.lines().count(), "{name}: number of lines");
+}
+
+/// One call of `work` with a bit of everything, and one of `gcd` in another thread that was cut off.
+fn mixed() -> Synthetic {
+    let mut trace = Synthetic::new();
+    trace.header.memory = true;
+    trace.header.functions = vec!["work".to_owned()];
+    trace.enter(THREAD, 1, 0x1160);
+    let slot = trace.registers.general[RSP] - 8;
+    let pushed = memory(Access::Write, slot, 8, 0);
+    trace.step(0x1161, |r| r.general[RSP] -= 8, |step| step.memory = pushed);
+    trace.step(0x1168, |r| r.general[RDI] = at(0x2000).0, |_| {});
+    trace.step(0x1030, |r| r.general[RSP] -= 8, |_| {});
+    trace.marker(Marker::Native { target: at(0x1030), resume: at(0x116d) });
+    back_from_puts(&mut trace.registers);
+    trace.step(0x1172, |r| r.general[RCX] = 5, |_| {});
+    trace.step(0x1174, copied, |step| step.count = Some(5));
+    trace.marker(Marker::Signal { number: 10, handler: at(0x1139) });
+    trace.depth = 1;
+    trace.registers.rip = at(0x1139);
+    trace.step(0x113b, |r| r.general[RAX] = 10, |step| step.verdict = Verdict::Skid(2));
+    trace.marker(Marker::Sigreturn);
+    trace.depth = 0;
+    trace.registers.rip = at(0x1174);
+    trace.registers.general[RAX] = 1;
+    trace.registers.general[RDX] = 5;
+    let write: &'static Syscall =
+        leak(Syscall { number: 1, arguments: [99, 0x5555_5555_6000, 5, 0, 0, 0], result: (-9_i64) as u64 });
+    trace.step(0x1176, system_call, |step| step.syscall = Some(write));
+    trace.registers.general[RDI] = 7;
+    trace.registers.general[RSI] = 0;
+    trace.step(0x1139, |r| r.general[RSP] -= 8, |_| {});
+    trace.depth = 1;
+    trace.gcd_adjusted(0x117b, |n, step| match n {
+        3 => step.verdict = Verdict::Unexplained { expected: at(0x1141) },
+        4 => step.bytes = Some(&[0x0f, 0x84, 0x07, 0x00, 0x00, 0x00]),
+        _ => {}
+    });
+    trace.depth = 0;
+    trace.step(0x117c, |r| (r.general[RBX], r.general[RSP]) = (3, slot + 8), |_| {});
+    trace.step(0x1500, |r| r.general[RSP] += 8, |_| {});
+    let mut xmm0 = [0; 16];
+    xmm0[..8].copy_from_slice(&0.5_f64.to_le_bytes());
+    trace.marker(Marker::Leave { rax: trace.registers.general[RAX], xmm0 });
+
+    trace.thread();
+    trace.enter(THREAD + 1, 2, 0x1139);
+    trace.step(0x113b, |r| r.general[RAX] = r.general[RDI], |_| {});
+    trace.step(0x113d, |_| {}, |step: &mut Step<'_>| step.depth = 12);
+    trace.marker(Marker::Lost {
+        reason: LostReason::ReturnedUnseen,
+        expected: at(0x113d),
+        found: at(0x117b),
+        detail: 0,
+    });
+    trace
+}
+
+fn back_from_puts(registers: &mut Registers) {
+    registers.general[RSP] += 8;
+    registers.general[RAX] = 6;
+    registers.rip = at(0x116d);
+}
+
+fn copied(registers: &mut Registers) {
+    registers.general[RCX] = 0;
+    registers.general[RSI] += 5;
+    registers.general[RDI] += 5;
+}
+
+fn system_call(registers: &mut Registers) {
+    registers.general[RAX] = (-9_i64) as u64;
+    registers.general[RCX] = at(0x1176).0;
+    registers.general[R11] = registers.rflags;
+}
+
+fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+fn memory(access: Access, address: u64, size: u8, number: u64) -> &'static [MemoryAccess] {
+    let mut value = [0; 64];
+    value[..8].copy_from_slice(&number.to_le_bytes());
+    leak([MemoryAccess { access, address: RuntimeAddr(address), size, value }])
+}
+
+fn blocks() -> Synthetic {
+    let mut trace = gcd_call_adjusted(|_, step| {
+        let ends = [0x113f, 0x114a, 0x114c].into_iter().any(|offset| step.address == at(offset));
+        if !ends {
+            (step.verdict, step.registers) = (Verdict::Reconstructed, None);
+        }
+    });
+    trace.header.step = StepMode::Block;
+    trace
+}
+
+#[test]
+fn gcd() {
+    let trace = gcd_call().read();
+    compare("gcd.txt", &text_of(&trace, &Options::default()));
+    compare("gcd.jsonl", &json_of(&trace));
+    let gas = Options { syntax: Syntax::Gas, ..Options::default() };
+    compare("gcd-gas.txt", &text_of(&trace, &gas));
+}
+
+#[test]
+fn a_bit_of_everything() {
+    let trace = mixed().read();
+    compare("mixed.txt", &text_of(&trace, &Options::default()));
+    compare("mixed.jsonl", &json_of(&trace));
+}
+
+#[test]
+fn block_stepping() {
+    compare("blocks.txt", &text_of(&blocks().read(), &Options::default()));
+}
+
+#[test]
+fn colours_add_nothing_but_escape_sequences() {
+    let trace = mixed().read();
+    let coloured = text_of(&trace, &Options { palette: Palette::TERMINAL, ..Options::default() });
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_ne!(coloured, plain);
+    // A space inside a coloured cell at the end of a line stays; there is none.
+    assert_eq!(plain, text_of(&trace, &Options::default()));
+}
+
+#[test]
+fn without_the_summary_the_rest_is_the_same() {
+    let trace = gcd_call().read();
+    let whole = text_of(&trace, &Options::default());
+    let rows = text_of(&trace, &Options { summary: false, ..Options::default() });
+    let summary = whole.strip_prefix(&rows).unwrap();
+    assert_eq!(
+        summary,
+        "\n23 steps, 23 exact; entered 1, traced 1\n\
+         no counterexample in 23 (miss rate below 13 % at 95 %)\n"
+    );
+}
+
+/// How fast a long trace is written, for whoever works on it:
+/// `cargo test --release --no-default-features listing::golden::speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints a rate and proves nothing"]
+fn speed() {
+    let mut trace = Synthetic::with_window(256 << 20);
+    for call in 1..=40_000 {
+        trace.enter(THREAD, call, 0x1139);
+        (trace.registers.general[RDI], trace.registers.general[RSI]) = (48, 18);
+        trace.gcd(0x117b);
+        trace.marker(Marker::Leave { rax: trace.registers.general[RAX], xmm0: [0; 16] });
+    }
+    let trace = trace.read();
+    let rate = |name: &str, write: &dyn Fn() -> u64| {
+        let start = std::time::Instant::now();
+        let rows = write();
+        println!("{name}: {rows} rows, {:.0} rows/s", rows as f64 / start.elapsed().as_secs_f64());
+    };
+    let options = Options::default();
+    rate("text", &|| text::write(&trace, &options, &mut std::io::sink()).unwrap().steps);
+    rate("json", &|| json::write(&trace, &options, &mut std::io::sink()).unwrap().steps);
+    rate("check", &|| crate::check::verify::verify(&trace).summary.steps);
+    rate("decode", &|| trace.threads().iter().map(|&thread| trace.entries(thread).count() as u64).sum());
+}

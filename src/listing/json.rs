@@ -1,0 +1,49 @@
+//! JSON Lines by the contract of `docs/trace.schema.json`: a header, rows and markers, a summary.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::json_rows::{HeaderLine, MarkerLine, StepLine, SummaryLine};
+use super::options::Options;
+use super::rows::{Row, Rows};
+use crate::check::summary::Summary;
+use crate::record::reader::Trace;
+
+/// The contract's version: fields may be added under it, none renamed or removed.
+pub const VERSION: u32 = 1;
+
+/// Writes the whole trace, one object a line, and returns what it comes to. Of the options only the syntax
+/// matters.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
+    let mut out = Lines { out, buffer: Vec::new() };
+    out.put(&HeaderLine::new(trace))?;
+    let mut rows = Rows::new(trace, options);
+    for row in rows.by_ref() {
+        match row {
+            Row::Step(row) => out.put(&StepLine::new(&row, trace.header.memory))?,
+            Row::Marker(row) => out.put(&MarkerLine::new(&row))?,
+        }
+    }
+    let summary = rows.summary();
+    out.put(&SummaryLine::new(&summary))?;
+    Ok(summary)
+}
+
+/// Objects, each handed on whole, so that a reader at the other end of a pipe sees no half line.
+struct Lines<'w, W> {
+    out: &'w mut W,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Lines<'_, W> {
+    fn put(&mut self, object: &impl Serialize) -> io::Result<()> {
+        self.buffer.clear();
+        serde_json::to_writer(&mut self.buffer, object)?;
+        self.buffer.push(b'\n');
+        self.out.write_all(&self.buffer)
+    }
+}

@@ -1,0 +1,144 @@
+//! Markers by kind and in words.
+
+use super::hex::hex;
+use super::names;
+use super::place::Place;
+use crate::record::marker::{LostReason, Marker};
+use crate::record::reader::Trace;
+
+/// The marker's kind, as the JSON contract has it.
+#[must_use]
+pub const fn kind(marker: &Marker) -> &'static str {
+    match marker {
+        Marker::Enter { .. } => "enter",
+        Marker::Leave { .. } => "leave",
+        Marker::Signal { .. } => "signal",
+        Marker::Sigreturn => "sigreturn",
+        Marker::Fault { .. } => "fault",
+        Marker::Native { .. } => "native",
+        Marker::Rseq { .. } => "rseq",
+        Marker::Masked { .. } => "masked",
+        Marker::Fork { .. } => "fork",
+        Marker::Exec => "exec",
+        Marker::Exit { .. } => "exit",
+        Marker::Lost { .. } => "lost",
+    }
+}
+
+/// What happened, in words.
+#[must_use]
+pub fn text(trace: &Trace, marker: &Marker) -> String {
+    let short = |address| Place::of(trace, address).short(address);
+    let full = |address| Place::of(trace, address).full(address);
+    match *marker {
+        Marker::Enter { registers, .. } => format!("enter {}", full(registers.rip)),
+        Marker::Leave { rax, xmm0 } => format!("leave, {}", result(rax, xmm0)),
+        Marker::Signal { number, handler } => {
+            format!("signal {number} {} → {}", names::signal(number), short(handler))
+        }
+        Marker::Sigreturn => "sigreturn: the signal's handler is done".to_owned(),
+        Marker::Fault { signal, address } => {
+            format!("fault {signal} {} at {}", names::signal(signal), full(address))
+        }
+        Marker::Native { target, resume } => {
+            format!("native: {}, stepped again from {}", full(target), short(resume))
+        }
+        Marker::Rseq { start, end } => {
+            format!("rseq critical section {} – {}, run natively", full(start), short(end))
+        }
+        Marker::Masked { stops } => format!("{stops} {} held back: the signal was blocked", plural(stops)),
+        Marker::Fork { child } => format!("fork: child {child} runs on untraced"),
+        Marker::Exec => "exec: another program took this process over".to_owned(),
+        Marker::Exit { status } => format!("exit, status {status}"),
+        Marker::Lost { reason, expected, found, detail } => match reason {
+            LostReason::ReturnedUnseen => format!(
+                "lost: control was back at {} unseen; the stop at {} never came",
+                full(found),
+                full(expected)
+            ),
+            LostReason::Limit => "lost: limit; --max-steps was reached and the program ran on".to_owned(),
+            LostReason::NoRoom => {
+                "lost: the trace file could not grow (full file system or RLIMIT_FSIZE)".to_owned()
+            }
+            LostReason::Rearm => {
+                format!("lost: the kernel refused to move the event to {}: {}", full(expected), errno(detail))
+            }
+            LostReason::Uncounted => {
+                format!("lost: the step event counted {detail} more {} than were handled", plural(detail))
+            }
+            LostReason::Undecodable => {
+                format!("lost: no instruction could be decoded at {}; the program ran on", full(found))
+            }
+            LostReason::Blocked => {
+                format!("lost: the signal was blocked at the stop for {}", full(expected))
+            }
+            LostReason::NoThreadSlot => {
+                format!("lost: this thread could not be stepped: {}", errno(detail))
+            }
+            LostReason::FrameGone => {
+                format!("lost: the traced frame was left at {} by another way than a return", full(found))
+            }
+            LostReason::Resumed => {
+                format!("lost: control was expected at {} and found again at {}", full(expected), full(found))
+            }
+            LostReason::Damaged => format!("lost: the trace file is damaged at byte {detail}"),
+        },
+    }
+}
+
+/// A function's result: rax in hexadecimal and decimal, and xmm0 where it looks like a number.
+#[must_use]
+pub fn result(rax: u64, xmm0: [u8; 16]) -> String {
+    let mut text = format!("rax {} ({})", hex(rax), rax as i64);
+    if let Some(number) = plausible_double(xmm0) {
+        text.push_str(&format!(", xmm0 {number:?}"));
+    }
+    text
+}
+
+/// The lower half of xmm0 as a double, where a person would take it for one: nothing in the upper half, and a
+/// magnitude that programs compute with. Pointers and characters left in the register are denormal or huge.
+fn plausible_double(xmm0: [u8; 16]) -> Option<f64> {
+    let (low, high) = xmm0.split_at(8);
+    let number = f64::from_le_bytes(low.try_into().ok()?);
+    let magnitude = number.abs();
+    (high.iter().all(|&byte| byte == 0) && (1e-30..1e30).contains(&magnitude)).then_some(number)
+}
+
+fn errno(detail: u64) -> String {
+    match names::error(detail.wrapping_neg()) {
+        Some(name) if detail != 0 => format!("{name} ({detail})"),
+        _ => "no slot was left".to_owned(),
+    }
+}
+
+const fn plural(stops: u64) -> &'static str {
+    if stops == 1 { "stop" } else { "stops" }
+}
+
+/// Where a marker's listing line may stand for the end of a call that never returns.
+#[must_use]
+pub const fn ends_call(marker: &Marker) -> bool {
+    matches!(marker, Marker::Leave { .. } | Marker::Exec | Marker::Exit { .. } | Marker::Lost { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn double(number: f64) -> [u8; 16] {
+        let mut xmm0 = [0; 16];
+        xmm0[..8].copy_from_slice(&number.to_le_bytes());
+        xmm0
+    }
+
+    #[test]
+    fn results_as_a_reader_wants_them() {
+        assert_eq!(result(6, [0; 16]), "rax 0x6 (6)");
+        assert_eq!(result(u64::MAX - 1, [0; 16]), "rax 0xfffffffffffffffe (-2)");
+        assert_eq!(result(0, double(2.5)), "rax 0x0 (0), xmm0 2.5");
+        assert_eq!(result(0, double(f64::NAN)), "rax 0x0 (0)");
+        assert_eq!(result(0, 0x7fff_1234_5678_u128.to_le_bytes()), "rax 0x0 (0)", "a pointer is no double");
+        assert_eq!(result(0, [0x3f; 16]), "rax 0x0 (0)", "a filled upper half is a vector");
+    }
+}

@@ -1,0 +1,26 @@
+//! A trace as people and programs read it: rows once, then one file per output format.
+
+mod by_call;
+mod call_block;
+mod changes;
+mod code;
+mod columns;
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod golden;
+mod hex;
+pub mod json;
+mod json_rows;
+mod line;
+mod markers;
+mod names;
+pub mod options;
+pub mod palette;
+mod place;
+pub mod rows;
+mod step_line;
+mod syscall_arity;
+pub mod text;
+pub mod text_frame;
+mod visible;

@@ -1,0 +1,96 @@
+//! Addresses in the names people know them by: module and offset, symbol and offset.
+
+use std::rc::Rc;
+
+use super::hex;
+use super::visible::visible;
+use crate::address::{ElfAddr, RuntimeAddr};
+use crate::record::reader::Trace;
+
+/// Where an address lies, as far as the trace says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The module's file name and the address that its ELF file gives the place.
+    pub module: Option<(Rc<str>, ElfAddr)>,
+    /// The symbol's demangled name and the bytes from its start.
+    pub symbol: Option<(Rc<str>, u64)>,
+}
+
+impl Place {
+    /// Looks `address` up in the trace's modules and symbols.
+    #[must_use]
+    pub fn of(trace: &Trace, address: RuntimeAddr) -> Self {
+        let module = trace
+            .module(address)
+            .map(|module| (visible(file_name(&module.path)).into(), address.in_elf(module.bias)));
+        let symbol = trace.symbol(address).map(|hit| (visible(&hit.symbol.name).into(), hit.offset));
+        Self { module, symbol }
+    }
+
+    /// `a.out+0x1139`, or the bare address outside every module.
+    #[must_use]
+    pub fn in_module(&self, address: RuntimeAddr) -> String {
+        match &self.module {
+            Some((name, offset)) => format!("{name}+{offset}"),
+            None => address.to_string(),
+        }
+    }
+
+    /// `gcd` at its start, `gcd+0x3` inside; `None` outside every symbol.
+    #[must_use]
+    pub fn in_symbol(&self) -> Option<String> {
+        let (name, offset) = self.symbol.as_ref()?;
+        let mut text = name.to_string();
+        if *offset != 0 {
+            text.push('+');
+            hex::push(&mut text, *offset);
+        }
+        Some(text)
+    }
+
+    /// The shortest name that finds the place: symbol, else module, else the bare address.
+    #[must_use]
+    pub fn short(&self, address: RuntimeAddr) -> String {
+        self.in_symbol().unwrap_or_else(|| self.in_module(address))
+    }
+
+    /// Both names: `gcd+0x3 (a.out+0x113c)`.
+    #[must_use]
+    pub fn full(&self, address: RuntimeAddr) -> String {
+        match self.in_symbol() {
+            Some(symbol) => format!("{symbol} ({})", self.in_module(address)),
+            None => self.in_module(address),
+        }
+    }
+}
+
+/// The last component of a path; names such as `[vdso]` stay as they are.
+#[must_use]
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_the_most_to_the_least_telling() {
+        let address = RuntimeAddr(0x5555_5555_513c);
+        let mut place =
+            Place { module: Some(("a.out".into(), ElfAddr(0x113c))), symbol: Some(("gcd".into(), 3)) };
+        assert_eq!(place.short(address), "gcd+0x3");
+        assert_eq!(place.full(address), "gcd+0x3 (a.out+0x113c)");
+        place.symbol = None;
+        assert_eq!(place.full(address), "a.out+0x113c");
+        place.module = None;
+        assert_eq!(place.short(address), "0x55555555513c");
+    }
+
+    #[test]
+    fn file_names() {
+        assert_eq!(file_name("/usr/lib/libc.so.6"), "libc.so.6");
+        assert_eq!(file_name("[vdso]"), "[vdso]");
+        assert_eq!(file_name(""), "");
+    }
+}

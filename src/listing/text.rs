@@ -1,0 +1,128 @@
+//! The listing for a terminal: what was traced, each call with its rows, and what it all comes to.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+use super::call_block;
+use super::columns::Columns;
+use super::line::Line;
+use super::markers;
+use super::options::Options;
+use super::palette::Palette;
+use super::rows::{Row, Rows};
+use super::step_line::StepLines;
+use super::text_frame;
+use crate::check::summary::Summary;
+use crate::record::marker::Marker;
+use crate::record::reader::Trace;
+
+/// Rows held back to lay out the columns that they will stand in.
+const AHEAD: usize = 256;
+
+/// Writes the whole listing and returns what it comes to.
+///
+/// The trace is read once and a fixed number of rows is held, so that a long listing starts at once and needs
+/// no memory of its length.
+///
+/// # Errors
+/// Those of `out` alone; what is damaged in the trace is said in the listing.
+pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
+    text_frame::write_header(trace, &options.palette, out)?;
+    let mut rows = Rows::new(trace, options);
+    let mut ahead: VecDeque<Row> = rows.by_ref().take(AHEAD).collect();
+    let mut writer = CallWriter { trace, options, steps: StepLines::new(trace, options), call: None };
+    while let Some(row) = ahead.pop_front() {
+        if writer.call.as_ref().is_none_or(|call| call.number != row.call()) {
+            writer.begin(&row, &ahead, out)?;
+        }
+        writer.write(&row, out)?;
+        ahead.extend(rows.next());
+    }
+    writer.end(out)?;
+    let summary = rows.summary();
+    text_frame::write_damage(trace, &options.palette, out)?;
+    if options.summary {
+        writeln!(out)?;
+        text_frame::write_summary(&summary, &options.palette, out)?;
+    }
+    Ok(summary)
+}
+
+/// Writes rows, and what stands before and after each call's.
+struct CallWriter<'t> {
+    trace: &'t Trace,
+    options: &'t Options,
+    steps: StepLines<'t>,
+    call: Option<Call>,
+}
+
+/// The call being written.
+struct Call {
+    number: u64,
+    rows: u64,
+    /// A marker said how the call ended.
+    ended: bool,
+}
+
+impl CallWriter<'_> {
+    fn palette(&self) -> &Palette {
+        &self.options.palette
+    }
+
+    fn begin(&mut self, first: &Row, ahead: &VecDeque<Row>, out: &mut impl Write) -> io::Result<()> {
+        self.end(out)?;
+        let number = first.call();
+        let own = std::iter::once(first).chain(ahead.iter().take_while(|row| row.call() == number));
+        self.steps.lay_out(Columns::fitting(own));
+        self.call = Some(Call { number, rows: 0, ended: number == 0 });
+        let entered = matches!(first, Row::Marker(row) if matches!(row.entry.marker, Marker::Enter { .. }));
+        writeln!(out)?;
+        if number > 0 && !entered {
+            call_block::write_without_entry(number, self.palette(), out)?;
+            out.write_all(self.steps.heading().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, row: &Row, out: &mut impl Write) -> io::Result<()> {
+        let Some(call) = &mut self.call else { return Ok(()) };
+        match row {
+            Row::Step(row) => {
+                call.rows += 1;
+                return out.write_all(self.steps.line(row).as_bytes());
+            }
+            Row::Marker(row) => {
+                call.ended |= markers::ends_call(&row.entry.marker);
+                let rows = call.rows;
+                let palette = &self.options.palette;
+                match &row.entry.marker {
+                    Marker::Enter { registers, .. } => {
+                        call_block::write_entry(self.trace, &row.entry, registers, palette, out)?;
+                        out.write_all(self.steps.heading().as_bytes())
+                    }
+                    Marker::Leave { rax, xmm0 } => {
+                        call_block::write_return(rows, &markers::result(*rax, *xmm0), palette, out)
+                    }
+                    marker => {
+                        let style = if row.kind == "lost" { palette.bad } else { palette.marker };
+                        let mut line = Line::default();
+                        line.spaces(self.steps.marker_column()).style(style).push("── ").push(&row.text);
+                        if matches!(marker, Marker::Exit { .. } | Marker::Exec) {
+                            line.push("; the trace ends here");
+                        }
+                        line.style(palette.end);
+                        writeln!(out, "{}", line.as_str())
+                    }
+                }
+            }
+        }
+    }
+
+    /// A call without a word about its end was cut off: by a signal that kills, or in the file.
+    fn end(&mut self, out: &mut impl Write) -> io::Result<()> {
+        match self.call.take() {
+            Some(call) if !call.ended => call_block::write_cut_off(call.rows, self.palette(), out),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What stands around a text listing: what was traced and how, what is damaged, what it comes to.
+
+use std::io::{self, Write};
+
+use super::call_block::steps;
+use super::names;
+use super::palette::Palette;
+use super::visible::visible;
+use crate::check::summary::Summary;
+use crate::record::control::StepMode;
+use crate::record::reader::Trace;
+
+/// Damaged places named one by one.
+const DAMAGES_NAMED: usize = 5;
+
+/// Two lines: what was traced, which a trace of the own process may not name, and what watched it.
+pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
+    let header = &trace.header;
+    let Palette { name, faint, end, .. } = palette;
+    let command: Vec<String> = header.command.iter().map(|word| quoted(word)).collect();
+    let functions: Vec<_> = header.functions.iter().map(|function| visible(function)).collect();
+    match (functions.join(", "), command.join(" ")) {
+        (function, command) if function.is_empty() && command.is_empty() => {}
+        (function, command) if function.is_empty() => writeln!(out, "{name}{command}{end}")?,
+        (function, command) if command.is_empty() => writeln!(out, "{name}{function}{end}")?,
+        (function, command) => writeln!(out, "{name}{function}{end} in {command}")?,
+    }
+    let mode = match header.step {
+        StepMode::Instruction => "",
+        StepMode::Block => " at block ends (~ filled in between)",
+    };
+    writeln!(
+        out,
+        "{faint}{}/{}{mode} · Linux {} · {} · overstep {}{end}",
+        names::engine(header.engine),
+        names::delivery(header.delivery),
+        visible(&header.kernel),
+        visible(&header.cpu.name),
+        visible(&header.overstep),
+    )
+}
+
+/// What the file did not give back, if anything.
+pub fn write_damage(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
+    let Palette { bad, end, .. } = palette;
+    let damage = trace.damage();
+    for place in damage.iter().take(DAMAGES_NAMED) {
+        writeln!(out, "{bad}damaged: {place}{end}")?;
+    }
+    match damage.len().saturating_sub(DAMAGES_NAMED) {
+        0 => Ok(()),
+        more => writeln!(out, "{bad}damaged: {more} more places{end}"),
+    }
+}
+
+/// Two sentences: the rows by verdict, and what they allow to be said.
+pub fn write_summary(summary: &Summary, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
+    let Palette { good, bad, end, .. } = palette;
+    let counts = [
+        (summary.exact, "exact"),
+        (summary.reconstructed, "reconstructed"),
+        (summary.zero, "zero-step"),
+        (summary.skid, "skid"),
+        (summary.unexplained, "unexplained"),
+        (summary.lost, "lost"),
+    ];
+    write!(out, "{} {}", summary.steps, steps(summary.steps))?;
+    for (count, verdict) in counts.into_iter().filter(|(count, verdict)| *count > 0 || *verdict == "exact") {
+        write!(out, ", {count} {verdict}")?;
+    }
+    writeln!(out, "; entered {}, traced {}", summary.entered, summary.traced)?;
+    let style = if summary.strict_holds() { good } else { bad };
+    write!(out, "{style}{}{end}", summary.synchronous_phrase())?;
+    match summary.miss_rate_95() {
+        Some(rate) => writeln!(out, " (miss rate below {} % at 95 %)", percent(rate)),
+        None => writeln!(out),
+    }
+}
+
+/// A rate in percent with two significant digits: `2.5`, `0.030`, `100`.
+fn percent(rate: f64) -> String {
+    let percent = rate * 100.0;
+    let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 12.0);
+    format!("{percent:.*}", decimals as usize)
+}
+
+/// A word of the command line as a shell would take it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^~".contains(c);
+    let word = visible(word);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percents_have_two_digits() {
+        let cases = [(3.0 / 118.0, "2.5"), (3.0 / 10_000.0, "0.030"), (1.0, "100"), (3.0 / 4.0, "75")];
+        for (rate, text) in cases {
+            assert_eq!(percent(rate), text, "{rate}");
+        }
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("./a.out"), "./a.out");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("\x1b[2J"), "'\u{fffd}[2J'", "no escape sequence reaches the terminal");
+    }
+
+    #[test]
+    fn the_summary_in_words() {
+        let written = |summary: &Summary| {
+            let mut out = Vec::new();
+            write_summary(summary, &Palette::PLAIN, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let mut summary = Summary { entered: 1, traced: 1, steps: 118, exact: 118, ..Summary::default() };
+        assert_eq!(
+            written(&summary),
+            "118 steps, 118 exact; entered 1, traced 1\n\
+             no counterexample in 118 (miss rate below 2.5 % at 95 %)\n"
+        );
+        summary.skid = 1;
+        summary.steps += 1;
+        assert_eq!(
+            written(&summary),
+            "119 steps, 118 exact, 1 skid; entered 1, traced 1\nnot synchronous: 118 of 119 as expected\n"
+        );
+    }
+}

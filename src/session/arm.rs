@@ -1,0 +1,160 @@
+//! Arming a process: state for the handler, the handler itself, then the triggers; undone in reverse order.
+
+#![allow(unsafe_code, reason = "descriptors and the handler's state change owners here")]
+
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use crate::address::RuntimeAddr;
+use crate::event::attr;
+use crate::event::error::{OpenError, Wanted};
+use crate::event::open;
+use crate::handler::entry::{GUARD_TAG, STEP_TAG, TRIGGER_TAG, on_signal};
+use crate::handler::known::{KnownImage, TracedFunction};
+use crate::handler::perf::out_of_the_way;
+use crate::handler::process::{MOST_FUNCTIONS, Plan, Process, replace_alternate_stack};
+use crate::handler::sigaction::{self, KernelAction};
+use crate::image::decode::{Vendor, warm_up};
+use crate::raw::{Errno, getpid};
+use crate::record::buffer::TraceBuffer;
+use crate::record::control::{Delivery, Progress, Settings};
+
+/// The signal of fasync deliveries: real-time, so that each is queued, and below the ones that programs count
+/// down from SIGRTMAX for themselves.
+pub const FASYNC_SIGNAL: i32 = 50;
+
+/// Which threads a trigger fires in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The calling thread and all it starts: armed before the program has any other.
+    Process,
+    /// The calling thread alone.
+    Thread,
+}
+
+/// What to arm.
+pub struct Request {
+    pub settings: Settings,
+    pub functions: Vec<TracedFunction>,
+    pub image: KnownImage,
+    pub buffer: TraceBuffer,
+    pub progress: &'static Progress,
+    pub reach: Reach,
+    /// See [`Plan::mispredict_at`].
+    pub mispredict_at: u64,
+}
+
+/// Why a process cannot be armed.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmError {
+    #[error("the trigger at {address}: {source}; {}", .source.remedy())]
+    Trigger { address: RuntimeAddr, source: OpenError },
+    #[error(
+        "{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers"
+    )]
+    TooMany(usize),
+    #[error("no memory for the tracer's tables (errno {})", .0.0)]
+    NoMemory(Errno),
+    #[error("signal {signal} cannot be handled (errno {})", .errno.0)]
+    Signal { signal: i32, errno: Errno },
+}
+
+/// An armed process. Dropping it takes triggers, handler and state back, in that order.
+pub struct Armed {
+    process: &'static Process,
+    triggers: Vec<OwnedFd>,
+    replaced: Vec<(i32, KernelAction)>,
+    stack: Option<libc::stack_t>,
+}
+
+/// Arms this process.
+///
+/// # Errors
+/// [`ArmError`]; nothing stays behind then.
+pub fn arm(request: Request) -> Result<Armed, ArmError> {
+    let Request { settings, functions, image, buffer, progress, reach, mispredict_at } = request;
+    let mut slots = [None; MOST_FUNCTIONS];
+    if functions.len() > MOST_FUNCTIONS {
+        return Err(ArmError::TooMany(functions.len()));
+    }
+    for (slot, function) in slots.iter_mut().zip(&functions) {
+        *slot = Some(*function);
+    }
+    warm_up();
+    // The trap flag steps between breakpoints, which then are sigtrap ones.
+    let delivery = if settings.delivery == Delivery::Trap { Delivery::Sigtrap } else { settings.delivery };
+    let previous = sigaction::replace(libc::SIGTRAP, None)
+        .map_err(|errno| ArmError::Signal { signal: libc::SIGTRAP, errno })?;
+    let process = Process::map(Plan {
+        settings: Settings { delivery, ..settings },
+        vendor: Vendor::of_this_cpu(),
+        buffer,
+        progress,
+        functions: slots,
+        triggers: [const { AtomicI32::new(-1) }; MOST_FUNCTIONS],
+        image: AtomicPtr::new(Box::into_raw(Box::new(image))),
+        pid: AtomicU32::new(getpid()),
+        step_attr: attr::step(RuntimeAddr(0), delivery, STEP_TAG),
+        guard_attr: attr::guard(RuntimeAddr(0), GUARD_TAG),
+        fasync_signal: FASYNC_SIGNAL,
+        previous,
+        mispredict_at,
+    })
+    .map_err(ArmError::NoMemory)?;
+    process.publish();
+    let mut armed = Armed { process, triggers: Vec::new(), replaced: Vec::new(), stack: None };
+    armed.stack = Some(process.adopt_thread().map_err(ArmError::NoMemory)?);
+
+    let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
+    for &signal in [libc::SIGTRAP].iter().chain(fasync) {
+        let old =
+            sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
+        armed.replaced.push((signal, old));
+    }
+    for (function, place) in functions.iter().zip(&process.triggers) {
+        let attr = match reach {
+            Reach::Process => attr::trigger(function.entry, TRIGGER_TAG),
+            Reach::Thread => attr::guard(function.entry, TRIGGER_TAG),
+        };
+        let fd = open::open(&attr, Wanted::Trigger, 0)
+            .map_err(|source| ArmError::Trigger { address: function.entry, source })?;
+        let fd = own(out_of_the_way(fd.into_raw_fd()));
+        place.store(fd.as_raw_fd(), Ordering::Relaxed);
+        armed.triggers.push(fd);
+    }
+    Ok(armed)
+}
+
+fn own(fd: i32) -> OwnedFd {
+    // SAFETY: `out_of_the_way` gives back a descriptor that only we know.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        self.triggers.clear();
+        while let Some((signal, old)) = self.replaced.pop() {
+            let _ = sigaction::replace(signal, Some(&old));
+        }
+        if let Some(stack) = self.stack.take() {
+            let _ = replace_alternate_stack(&stack);
+        }
+        Process::withdraw();
+        // SAFETY: `Reach::Thread` sessions are dropped by the thread that was traced; `Reach::Process` ones are
+        // kept, or dropped before anything was armed.
+        unsafe { self.process.dismantle() };
+    }
+}
+
+impl Armed {
+    /// What the handler works with.
+    #[must_use]
+    pub fn process(&self) -> &'static Process {
+        self.process
+    }
+
+    /// Leaves the process armed until it ends.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}

@@ -1,0 +1,237 @@
+//! Looks at the process from inside before it is armed: its modules, where the traced functions are, what is in
+//! scope, and every name the handler may need.
+
+#![allow(unsafe_code, reason = "dlsym resolves indirect functions as the program would")]
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::address::RuntimeAddr;
+use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownModule, KnownSymbol, TracedFunction};
+use crate::image::boundary::InstructionMap;
+use crate::image::decode::Vendor;
+use crate::image::elf_symbols::SymbolKind;
+use crate::image::function::{FunctionPattern, Place, find};
+use crate::image::module::{Module, Modules};
+use crate::image::process::{ImageError, Process};
+use crate::image::symbols::SymbolTable;
+use crate::record::control::Into;
+
+/// What to look for.
+pub struct Wanted<'a> {
+    /// In the order the user gave them.
+    pub patterns: &'a [FunctionPattern],
+    pub into: Into,
+    /// An address inside the tracer, whose module is never stepped; `None` in the library, which is linked into
+    /// what it traces.
+    pub tracer: Option<RuntimeAddr>,
+}
+
+/// A function that a pattern named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundFunction {
+    pub pattern: u32,
+    pub entry: RuntimeAddr,
+    pub name: String,
+    /// Its code, cold parts included.
+    pub ranges: Vec<Range<RuntimeAddr>>,
+}
+
+/// The process as it is now.
+pub struct Survey {
+    modules: Modules,
+    tables: Vec<SymbolTable>,
+    pub functions: Vec<FoundFunction>,
+}
+
+impl Survey {
+    /// Reads maps and symbols, and looks the patterns up.
+    ///
+    /// # Errors
+    /// [`ImageError`] when the maps cannot be read.
+    pub fn take(wanted: &Wanted<'_>) -> Result<Self, ImageError> {
+        let modules = Modules::of(&Process::own())?;
+        let mut seen: HashMap<*const _, SymbolTable> = HashMap::new();
+        let tables: Vec<SymbolTable> = modules
+            .known
+            .iter()
+            .map(|module| {
+                seen.entry(Arc::as_ptr(&module.elf)).or_insert_with(|| SymbolTable::of(&module.elf)).clone()
+            })
+            .collect();
+        let mut survey = Self { modules, tables, functions: Vec::new() };
+        survey.functions = survey.look_up(wanted);
+        Ok(survey)
+    }
+
+    /// The functions as the handler wants them.
+    #[must_use]
+    pub fn traced(&self) -> Vec<TracedFunction> {
+        let traced = |found: &FoundFunction| TracedFunction { entry: found.entry, pattern: found.pattern };
+        self.functions.iter().map(traced).collect()
+    }
+
+    fn look_up(&self, wanted: &Wanted<'_>) -> Vec<FoundFunction> {
+        let mut found: Vec<FoundFunction> = Vec::new();
+        for (number, pattern) in wanted.patterns.iter().enumerate() {
+            for (module, table) in self.modules.known.iter().zip(&self.tables) {
+                if wanted.tracer.is_some_and(|tracer| module.contains(tracer)) || is_vdso(module) {
+                    continue;
+                }
+                for function in self.matches(number as u32, pattern, module, table) {
+                    if !found.iter().any(|other| other.entry == function.entry) {
+                        found.push(function);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn matches(
+        &self,
+        number: u32,
+        pattern: &FunctionPattern,
+        module: &Module,
+        table: &SymbolTable,
+    ) -> Vec<FoundFunction> {
+        if let Place::Address(entry) = pattern.place {
+            let here = module.contains(entry);
+            return here.then(|| self.at(number, entry)).flatten().into_iter().collect();
+        }
+        let path = module.path.to_string_lossy();
+        let found = find(pattern, table, &path).into_iter();
+        let found = found.filter_map(|matched| match (matched.symbol.kind, &pattern.place) {
+            (SymbolKind::IndirectFunction, _) => self.at(number, implementation(matched.symbol.raw())?),
+            // The user meant this place, inside the function perhaps.
+            (_, Place::Offset(offset)) => {
+                let entry = offset.at(module.bias);
+                self.at(number, entry)
+            }
+            _ => Some(FoundFunction {
+                pattern: number,
+                entry: matched.symbol.address.at(module.bias),
+                name: matched.symbol.name().into_owned(),
+                ranges: matched
+                    .ranges
+                    .iter()
+                    .map(|r| r.start.at(module.bias)..r.end.at(module.bias))
+                    .collect(),
+            }),
+        });
+        found.collect()
+    }
+
+    /// The function at `entry`, which need not have a symbol.
+    fn at(&self, pattern: u32, entry: RuntimeAddr) -> Option<FoundFunction> {
+        let (module, table) = self.modules.known.iter().zip(&self.tables).find(|(m, _)| m.contains(entry))?;
+        let symbol = table.at(module.elf_address(entry)).map(|(symbol, _)| symbol);
+        let whole = symbol.map(|s| s.range().start.at(module.bias)..s.range().end.at(module.bias));
+        Some(FoundFunction {
+            pattern,
+            entry,
+            name: symbol.map_or_else(
+                || format!("{}+{:#x}", module.name(), module.elf_address(entry).0),
+                |s| s.name().into_owned(),
+            ),
+            ranges: vec![whole.unwrap_or(entry..entry.plus(1))],
+        })
+    }
+
+    /// Everything the handler looks up. What it refers to is never freed: a handler may be looking.
+    #[must_use]
+    pub fn into_image(self, wanted: &Wanted<'_>, vendor: Vendor) -> KnownImage {
+        let of_tracer = |module: &Module| wanted.tracer.is_some_and(|tracer| module.contains(tracer));
+        let traced = |module: &Module| self.functions.iter().any(|f| module.contains(f.entry));
+        let scope = match wanted.into {
+            Into::All => None,
+            Into::Module => {
+                let modules = self.modules.known.iter().filter(|module| traced(module));
+                Some(modules.flat_map(|module| module.code.iter().map(code_range)).collect())
+            }
+            Into::None => Some(
+                self.functions.iter().flat_map(|f| f.ranges.iter().map(code_range)).collect::<Box<[_]>>(),
+            ),
+        };
+        let excluded = self.modules.known.iter().filter(|module| of_tracer(module) || is_vdso(module));
+        let excluded = excluded.flat_map(|module| module.code.iter().map(code_range)).collect();
+        let mut code = Vec::new();
+        let mut symbols = Vec::new();
+        let mut modules = Vec::new();
+        for (id, (module, table)) in self.modules.known.iter().zip(&self.tables).enumerate() {
+            let stepped = wanted.into == Into::All && !of_tracer(module) || traced(module);
+            let map = stepped.then(|| Arc::new(InstructionMap::of(&module.elf, table, vendor)));
+            modules.push(known_module(module));
+            for range in &module.code {
+                code.push(KnownCode {
+                    range: code_range(range),
+                    module: id as u32,
+                    bias: module.bias,
+                    map: map.clone(),
+                    file: file_bytes(module, range).filter(|_| stepped && !is_vdso(module)),
+                });
+            }
+            symbols.extend(table.symbols().iter().map(|symbol| KnownSymbol {
+                start: symbol.address.at(module.bias),
+                size: symbol.size,
+                reach: RuntimeAddr(0),
+                name: symbol.name().as_bytes().into(),
+                raw: symbol.raw().as_bytes().into(),
+            }));
+        }
+        code.sort_by_key(|code| code.range.start);
+        symbols.sort_by_key(|symbol| symbol.start);
+        let mut reach = RuntimeAddr(0);
+        for symbol in &mut symbols {
+            reach = reach.max(symbol.start.plus(symbol.size));
+            symbol.reach = reach;
+        }
+        KnownImage {
+            modules: modules.into(),
+            code: code.into(),
+            symbols: symbols.into(),
+            scope,
+            excluded,
+            files: Some(self.modules),
+        }
+    }
+}
+
+fn is_vdso(module: &Module) -> bool {
+    module.path == Path::new("[vdso]")
+}
+
+fn code_range(range: &Range<RuntimeAddr>) -> CodeRange {
+    CodeRange { start: range.start, end: range.end }
+}
+
+fn known_module(module: &Module) -> KnownModule {
+    KnownModule {
+        path: module.path.as_os_str().as_bytes().into(),
+        bias: module.bias,
+        build_id: module.elf.build_id().unwrap_or(&[]).into(),
+        ranges: module.code.clone().into(),
+    }
+}
+
+/// Where the file's own mapping has the bytes that were loaded at `range`, and how many of them.
+fn file_bytes(module: &Module, range: &Range<RuntimeAddr>) -> Option<(RuntimeAddr, u64)> {
+    let start = module.elf_address(range.start);
+    let segment = module.elf.text_at(start)?;
+    let length =
+        (segment.start.0 + segment.file_size).saturating_sub(start.0).min(range.end.since(range.start));
+    let bytes = module.elf.bytes_at(start, length)?;
+    Some((RuntimeAddr(bytes.as_ptr() as u64), length))
+}
+
+/// The code that an indirect function (STT_GNU_IFUNC) stands for in this process, as dlsym(3) has it.
+fn implementation(name: &str) -> Option<RuntimeAddr> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a NUL-terminated name; dlsym runs the resolver, which relocation has run before.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then_some(RuntimeAddr(address as u64))
+}

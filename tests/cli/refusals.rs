@@ -1,0 +1,135 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::support::{GCD, Program, Run, overstep, run};
+
+fn trace(function: &str, program: &Path) -> Run {
+    run(overstep().args(["trace", "-f", function, "--"]).arg(program))
+}
+
+fn executable(path: &Path, content: &[u8]) {
+    fs::write(path, content).expect("the file is written");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode is set");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_127() {
+    for name in ["/no/such/program", "no-such-program-in-path"] {
+        let refused = trace("gcd", Path::new(name));
+        assert_eq!(refused.status, Some(127), "{refused:?}");
+        assert!(refused.stderr.contains(name), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_126() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("program");
+    assert_eq!(trace("gcd", directory.path()).status, Some(126), "a directory");
+
+    fs::write(&path, "#!/bin/sh\n").expect("the file is written");
+    let refused = trace("gcd", &path);
+    assert_eq!(refused.status, Some(126));
+    assert!(refused.stderr.contains("chmod +x"), "{}", refused.stderr);
+
+    let contents: [&[u8]; 5] = [
+        b"",
+        b"hello\n",
+        b"\x7fELF",
+        &[b"\x7fELF\x02\x01\x01".as_slice(), &[0xff; 300]].concat(),
+        b"#!/no/such/sh\n",
+    ];
+    for content in contents {
+        executable(&path, content);
+        let refused = trace("gcd", &path);
+        assert_eq!(refused.status, Some(126), "{content:?}: {refused:?}");
+        assert!(refused.stderr.contains("cannot be run"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_program_cut_short_or_for_another_cpu_is_126() {
+    let Some(program) = Program::compile("a_program_cut_short", GCD, &[]) else { return };
+    let whole = fs::read(&program.path).expect("the program is read");
+    let other = program.directory().join("other");
+
+    let mut foreign = whole.clone();
+    // e_machine (elf(5)): EM_AARCH64.
+    foreign[18..20].copy_from_slice(&183u16.to_le_bytes());
+    executable(&other, &foreign);
+    let refused = trace("gcd", &other);
+    assert_eq!(refused.status, Some(126), "{refused:?}");
+    assert!(refused.stderr.contains("AArch64"), "{}", refused.stderr);
+
+    executable(&other, &whole[..100]);
+    let refused = trace("gcd", &other);
+    assert_eq!(refused.status, Some(126), "{refused:?}");
+}
+
+#[test]
+fn what_the_agent_cannot_enter_is_refused_with_the_reason() {
+    let kinds: [(&[&str], &str); 3] =
+        [(&["-static"], "static"), (&["-static-pie"], "static"), (&["-m32"], "32-bit")];
+    for (flags, reason) in kinds {
+        let Some(program) = Program::compile("what_the_agent_cannot_enter", GCD, flags) else { continue };
+        let refused = trace("gcd", &program.path);
+        assert_eq!(refused.status, Some(125), "{flags:?}: {refused:?}");
+        assert!(refused.stderr.contains(reason), "{flags:?}: {}", refused.stderr);
+        assert_eq!(refused.stdout, "", "it was not started");
+    }
+}
+
+#[test]
+fn a_musl_program_is_refused() {
+    let flags = ["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"];
+    let Some(program) = Program::compile("a_musl_program_is_refused", GCD, &flags) else { return };
+    let refused = trace("gcd", &program.path);
+    assert_eq!(refused.status, Some(125), "{refused:?}");
+    assert!(refused.stderr.contains("musl"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_unknown_function_is_refused_with_the_nearest_names() {
+    let Some(program) = Program::compile("an_unknown_function", GCD, &[]) else { return };
+    let refused = trace("gdc", &program.path);
+    assert_eq!(refused.status, Some(125), "{refused:?}");
+    assert!(refused.stderr.contains("`gdc` is not in `a.out`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("did you mean `gcd`"), "{}", refused.stderr);
+    assert_eq!(refused.stdout, "", "it was not started");
+}
+
+#[test]
+fn more_matches_than_debug_registers_are_listed() {
+    let Some(program) = Program::compile("more_matches", GCD, &[]) else { return };
+    let refused = trace("*a*", &program.path);
+    assert_eq!(refused.status, Some(125), "{refused:?}");
+    assert!(refused.stderr.contains("main"), "lists what matches: {}", refused.stderr);
+    assert!(refused.stderr.contains("debug register"), "says why: {}", refused.stderr);
+}
+
+#[test]
+fn an_existing_trace_and_what_is_no_file_are_left_alone() {
+    let Some(program) = Program::compile("an_existing_trace", GCD, &[]) else { return };
+    let kept = program.directory().join("t.ostrace");
+    fs::write(&kept, "precious").expect("the file is written");
+    let refused = run(overstep().args(["trace", "-f", "gcd", "-o"]).arg(&kept).arg("--").arg(&program.path));
+    assert_eq!(refused.status, Some(125), "{refused:?}");
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(fs::read(&kept).expect("the file is there"), b"precious");
+    for place in ["/dev/null", "/", "/no/such/directory/t.ostrace"] {
+        let refused =
+            run(overstep().args(["trace", "-f", "gcd", "--force", "-o", place, "--"]).arg(&program.path));
+        assert_eq!(refused.status, Some(125), "{place}: {refused:?}");
+        assert!(refused.stderr.contains(place), "{place}: {}", refused.stderr);
+        assert_eq!(refused.stdout, "", "{place}: the program was not started");
+    }
+}
+
+#[test]
+fn an_engine_that_is_not_there_yet_says_so() {
+    let refused = run(overstep().args(["trace", "-f", "x", "--engine", "instructions", "--", "true"]));
+    assert_eq!(refused.status, Some(125));
+    assert!(refused.stderr.contains("instructions"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--engine auto"), "names a way out: {}", refused.stderr);
+}

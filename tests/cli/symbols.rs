@@ -1,0 +1,54 @@
+use crate::support::{GCD, Program, overstep, run};
+
+#[test]
+fn functions_are_listed_with_address_size_and_name() {
+    let Some(program) = Program::compile("functions_are_listed", GCD, &[]) else { return };
+    let listed = run(overstep().arg("symbols").arg(&program.path).arg("gcd*"));
+    assert_eq!(listed.status, Some(0), "{listed:?}");
+    let names: Vec<_> =
+        listed.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(names, ["gcd", "gcd_of_three"], "{}", listed.stdout);
+    let row = listed.stdout.lines().nth(1).expect("a row");
+    let address = row.split_whitespace().next().expect("an address");
+    assert!(address.starts_with("0x") && u64::from_str_radix(&address[2..], 16).is_ok(), "{row}");
+}
+
+#[test]
+fn json_gives_the_same_functions() {
+    let Some(program) = Program::compile("json_gives_the_same", GCD, &[]) else { return };
+    let listed = run(overstep().args(["symbols", "--format", "json"]).arg(&program.path).arg("gcd"));
+    assert_eq!(listed.status, Some(0), "{listed:?}");
+    let row: serde_json::Value = serde_json::from_str(listed.stdout.trim()).expect("one JSON object a line");
+    assert_eq!(row["name"], "gcd");
+    assert_eq!(row["kind"], "function");
+    assert!(row["size"].as_u64().expect("a size") > 10, "{row}");
+    assert!(row["address"].as_str().expect("a hex string").starts_with("0x"), "{row}");
+}
+
+#[test]
+fn without_a_match_the_nearest_names_are_given() {
+    let Some(program) = Program::compile("without_a_match", GCD, &[]) else { return };
+    let missed = run(overstep().arg("symbols").arg(&program.path).arg("gdc"));
+    assert_eq!(missed.status, Some(1), "{missed:?}");
+    assert!(missed.stderr.contains("did you mean `gcd`"), "{}", missed.stderr);
+    assert_eq!(missed.stdout, "");
+}
+
+#[test]
+fn what_has_no_symbols_is_a_usage_error() {
+    for path in ["/no/such/file", "/", "/etc/passwd"] {
+        let refused = run(overstep().args(["symbols", path]));
+        assert_eq!(refused.status, Some(2), "{path}: {refused:?}");
+        assert!(refused.stderr.contains(path), "{path}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn libraries_are_listed_when_asked_for() {
+    let Some(program) = Program::compile("libraries_are_listed", GCD, &[]) else { return };
+    let without = run(overstep().arg("symbols").arg(&program.path).arg("fputs_unlocked"));
+    assert_eq!(without.status, Some(1), "{without:?}");
+    let with = run(overstep().args(["symbols", "--libs"]).arg(&program.path).arg("fputs_unlocked"));
+    assert_eq!(with.status, Some(0), "{with:?}");
+    assert!(with.stdout.contains("fputs_unlocked"), "{}", with.stdout);
+}
