@@ -47,7 +47,13 @@ pub enum Transfer {
 pub fn successor(instruction: &Instruction, before: &Registers, memory: &impl Memory) -> Successor {
     let next = Successor::One(RuntimeAddr(instruction.next_ip()));
     match Class::of(instruction) {
-        Class::Plain | Class::RepString | Class::LoadsSs | Class::Pushf | Class::Popf | Class::Cpuid => next,
+        Class::Plain
+        | Class::DescriptorStore
+        | Class::RepString
+        | Class::LoadsSs
+        | Class::Pushf
+        | Class::Popf
+        | Class::Cpuid => next,
         Class::Conditional if taken(instruction, before) => branch_target(instruction),
         Class::Conditional => next,
         // A breakpoint signal aborts any transaction, so the fallback address is where a traced program goes on.
