@@ -14,6 +14,7 @@ use crate::address::RuntimeAddr;
 use crate::event::attr::{self, Attr};
 use crate::event::open;
 use crate::image::decode::Vendor;
+use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Progress, Settings};
@@ -185,6 +186,11 @@ impl Process {
     /// The traced function that starts at `address`.
     pub(super) fn function_at(&self, address: RuntimeAddr) -> Option<TracedFunction> {
         self.functions.iter().flatten().copied().find(|function| function.entry == address)
+    }
+
+    /// This process's memory.
+    pub(super) fn memory(&self) -> OwnMemory {
+        OwnMemory::of(self.pid.load(Ordering::Relaxed))
     }
 
     /// Writes what every reader of the trace needs, once this process is the traced one. Without room for it the
