@@ -1,5 +1,6 @@
 //! `overstep symbols PROGRAM [PATTERN]`: what can be traced.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -92,8 +93,8 @@ fn modules(arguments: &Arguments) -> Result<Vec<(PathBuf, SymbolTable)>, Failure
 }
 
 fn rows(path: &Path, table: &SymbolTable, pattern: Option<&FunctionPattern>) -> Vec<Row> {
-    let symbols: Vec<&Symbol> = match pattern {
-        None => table.symbols().iter().collect(),
+    let symbols: Vec<Cow<'_, Symbol>> = match pattern {
+        None => table.symbols().iter().map(Cow::Borrowed).collect(),
         Some(pattern) => {
             find(pattern, table, &path.to_string_lossy()).into_iter().map(|found| found.symbol).collect()
         }
