@@ -14,3 +14,13 @@ pub mod raw;
 pub mod record;
 pub mod registers;
 pub mod session;
+
+pub use session::recorded::Recorded;
+pub use session::tracer::{TraceError, Tracer};
+
+/// Whether breakpoint events work for this process, as [`Tracer`] needs them: `false` on a machine or in a
+/// container that refuses perf events.
+#[must_use]
+pub fn can_trace() -> bool {
+    event::choose::choose(None, None).is_ok()
+}

@@ -10,7 +10,9 @@ use super::exit::{self, Failure, Outcome};
 use super::stdout;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  overstep completions bash > ~/.local/share/bash-completion/completions/overstep")]
+#[command(
+    after_help = "Example:\n  overstep completions bash > ~/.local/share/bash-completion/completions/overstep"
+)]
 pub struct Arguments {
     /// The shell to complete for
     #[arg(value_enum)]

@@ -44,7 +44,10 @@ fn parse() -> Result<Overstep, u8> {
 
 /// Whether the command line, right or wrong, is one of `trace`: its statuses leave the low ones to the program.
 fn is_trace() -> bool {
-    std::env::args_os().skip(1).find(|word| !word.to_string_lossy().starts_with('-')).is_some_and(|it| it == "trace")
+    std::env::args_os()
+        .skip(1)
+        .find(|word| !word.to_string_lossy().starts_with('-'))
+        .is_some_and(|it| it == "trace")
 }
 
 fn run(overstep: Overstep) -> Result<Outcome, Failure> {

@@ -18,10 +18,7 @@ pub enum Written<T> {
 ///
 /// # Errors
 /// Standard output cannot be written to, but for a pipe that its reader closed.
-pub fn print<T>(
-    status: u8,
-    write: impl FnOnce(&mut Stdout) -> io::Result<T>,
-) -> Result<Written<T>, Failure> {
+pub fn print<T>(status: u8, write: impl FnOnce(&mut Stdout) -> io::Result<T>) -> Result<Written<T>, Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut out).and_then(|value| out.flush().map(|()| value)) {
         Ok(value) => Ok(Written::All(value)),

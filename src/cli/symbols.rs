@@ -15,8 +15,10 @@ use crate::image::function::{FunctionPattern, Place, find, nearest};
 use crate::image::symbols::{Symbol, SymbolTable};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  overstep symbols ./a.out 'g*'\n  overstep symbols --libs git 'libc.so.6!fput*'\n\n\
-                        Addresses are the file's own; pass one to trace as FILE+0xADDRESS.")]
+#[command(
+    after_help = "Examples:\n  overstep symbols ./a.out 'g*'\n  overstep symbols --libs git 'libc.so.6!fput*'\n\n\
+                        Addresses are the file's own; pass one to trace as FILE+0xADDRESS."
+)]
 pub struct Arguments {
     /// A program or library; a name without a slash is looked up in PATH
     program: PathBuf,
@@ -53,7 +55,8 @@ struct Row {
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let pattern = arguments.pattern.as_deref().map(parse).transpose()?;
     let modules = modules(arguments)?;
-    let rows: Vec<Row> = modules.iter().flat_map(|(path, table)| rows(path, table, pattern.as_ref())).collect();
+    let rows: Vec<Row> =
+        modules.iter().flat_map(|(path, table)| rows(path, table, pattern.as_ref())).collect();
     if rows.is_empty() {
         return Err(nothing(arguments, pattern.as_ref(), &modules));
     }
@@ -134,10 +137,18 @@ fn nothing(
     };
     let mut near = Vec::new();
     if let Some(FunctionPattern { place: Place::Name(name), .. }) = pattern {
-        near = modules.iter().map(|(_, table)| nearest(name, table, 3)).find(|it| !it.is_empty()).unwrap_or_default();
+        near = modules
+            .iter()
+            .map(|(_, table)| nearest(name, table, 3))
+            .find(|it| !it.is_empty())
+            .unwrap_or_default();
     }
     if near.is_empty() {
-        let next = if arguments.libs { "leave the pattern off to see all" } else { "look into its libraries: --libs" };
+        let next = if arguments.libs {
+            "leave the pattern off to see all"
+        } else {
+            "look into its libraries: --libs"
+        };
         return failure("").next(next);
     }
     let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
@@ -145,7 +156,8 @@ fn nothing(
 }
 
 fn write_table(rows: &[Row], modules: bool, out: &mut impl Write) -> io::Result<()> {
-    let width = |cell: fn(&Row) -> usize, title: &str| rows.iter().map(cell).max().unwrap_or(0).max(title.len());
+    let width =
+        |cell: fn(&Row) -> usize, title: &str| rows.iter().map(cell).max().unwrap_or(0).max(title.len());
     let module = if modules { width(|row| row.module.len(), "module") } else { 0 };
     let gap = if modules { "  " } else { "" };
     let address = width(|row| row.address.len(), "address");

@@ -12,8 +12,8 @@ use crate::image::boundary::{Boundary, InstructionMap};
 use crate::image::class::Class;
 use crate::image::decode::{MAX_LENGTH, decode};
 use crate::image::memory::{Memory, OwnMemory};
-use crate::record::code::{BLOCK, CodeBlock, NO_MODULE, SymbolRef};
 use crate::record::buffer::NoRoom;
+use crate::record::code::{BLOCK, CodeBlock, NO_MODULE, SymbolRef};
 
 const PAGE: u64 = 4096;
 /// Symbols written with one block; a block of one-instruction functions has no more names worth having.
@@ -84,7 +84,8 @@ pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetc
         let offset = part.0 as usize % BLOCK;
         let length = (instruction.len() - done).min(BLOCK - offset);
         let recorded = recorded_block(process, tid, RuntimeAddr(part.0 - offset as u64))?;
-        let same = recorded.and_then(|block| block.get(offset..offset + length)) == bytes.get(done..done + length);
+        let same =
+            recorded.and_then(|block| block.get(offset..offset + length)) == bytes.get(done..done + length);
         differs |= !same;
         done += length;
     }
@@ -101,7 +102,11 @@ fn copy(from: &[u8], to: &mut [u8]) {
 
 /// The block's bytes as the trace has them, recording it on first sight. `None` when another thread is at it
 /// or the table is full: then the step carries its own bytes.
-fn recorded_block(process: &Process, tid: u32, block: RuntimeAddr) -> Result<Option<&[u8; BLOCK]>, NoInstruction> {
+fn recorded_block(
+    process: &Process,
+    tid: u32,
+    block: RuntimeAddr,
+) -> Result<Option<&[u8; BLOCK]>, NoInstruction> {
     match process.blocks.find(block) {
         Found::Recorded(bytes) => Ok(Some(bytes)),
         Found::Unavailable => Ok(None),
@@ -147,7 +152,12 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
 }
 
 /// Sets one bit for each byte that the instruction map knows, and one for each that starts an instruction.
-fn boundaries(map: &InstructionMap, block: ElfAddr, known: &mut [u8; BLOCK / 8], start: &mut [u8; BLOCK / 8]) {
+fn boundaries(
+    map: &InstructionMap,
+    block: ElfAddr,
+    known: &mut [u8; BLOCK / 8],
+    start: &mut [u8; BLOCK / 8],
+) {
     for (index, (known, start)) in known.iter_mut().zip(start).enumerate() {
         for bit in 0..8 {
             match map.is_start(ElfAddr(block.0.wrapping_add(index as u64 * 8 + bit))) {

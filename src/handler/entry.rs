@@ -47,7 +47,8 @@ pub extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *m
     let Some(context) = (unsafe { context.as_mut() }) else { return };
     let Some(process) = Process::current() else { return };
     let sender = sender(process, signal, info);
-    if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context)) {
+    if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
+    {
         pass_on(signal, &process.previous, info, context);
     }
 }
@@ -195,26 +196,26 @@ impl Stepper<'_> {
     /// same code may run deeper down.
     fn is_expected(&self) -> bool {
         let here = self.saved.rip() == self.thread.expected;
-        let awaited = |frame: Frame| {
-            self.thread.bounds.contains(frame.slot) && frame.slot < self.saved.rsp()
-        };
+        let awaited = |frame: Frame| self.thread.bounds.contains(frame.slot) && frame.slot < self.saved.rsp();
         here && (self.thread.phase == Phase::Stepping || self.thread.frames.top().is_some_and(awaited))
     }
 
     /// Whether RSP says that the outermost call has returned.
     fn call_is_over(&self) -> bool {
         let rsp = self.saved.rsp();
-        self.thread.frames.outermost().is_none_or(|outermost| {
-            self.thread.bounds.contains(outermost.slot) && outermost.slot < rsp
-        })
+        self.thread
+            .frames
+            .outermost()
+            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot < rsp)
     }
 
     /// The same at a function's first instruction, where a new call may reuse the old one's return slot.
     fn call_is_over_at_entry(&self) -> bool {
         let rsp = self.saved.rsp();
-        self.thread.frames.outermost().is_none_or(|outermost| {
-            self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp
-        })
+        self.thread
+            .frames
+            .outermost()
+            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp)
     }
 
     /// A native stretch called back into the traced function.

@@ -3,11 +3,12 @@
 //! Built once by the session from `image`, then only read. Everything is a sorted slice, so that the handler
 //! looks up and never computes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::address::{Bias, RuntimeAddr};
 use crate::image::boundary::InstructionMap;
-use crate::record::modules::ModuleRef;
+use crate::image::module::Modules;
 
 /// Executable memory `[start, end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,15 @@ pub struct KnownCode {
     pub file: Option<(RuntimeAddr, u64)>,
 }
 
+/// A module as the trace file wants it.
+#[derive(Clone, Debug)]
+pub struct KnownModule {
+    pub path: Box<[u8]>,
+    pub bias: Bias,
+    pub build_id: Box<[u8]>,
+    pub ranges: Box<[Range<RuntimeAddr>]>,
+}
+
 /// A function that starts a call when it is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedFunction {
@@ -54,16 +64,19 @@ pub struct TracedFunction {
     pub pattern: u32,
 }
 
-/// All of it. Slices are sorted by start address.
-#[derive(Clone, Debug, Default)]
+/// All of it. Code and symbols are sorted by start address.
+#[derive(Debug, Default)]
 pub struct KnownImage {
-    pub modules: Box<[ModuleRef<'static>]>,
+    /// A module's number is its place here.
+    pub modules: Box<[KnownModule]>,
     pub code: Box<[KnownCode]>,
     pub symbols: Box<[KnownSymbol]>,
     /// Stepped: `None` means everything but [`Self::excluded`].
     pub scope: Option<Box<[CodeRange]>>,
     /// Never stepped: the tracer itself, the vdso.
     pub excluded: Box<[CodeRange]>,
+    /// Keeps the files mapped that [`KnownCode::file`] points into.
+    pub files: Option<Modules>,
 }
 
 impl KnownImage {

@@ -3,12 +3,7 @@
 //! No allocation, lock, panic, thread-local storage, formatting or libc function: libc may be what is being
 //! traced. Raw system calls, an own signal restorer, own memory copies.
 
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod blocks;
 mod code;

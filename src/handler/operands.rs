@@ -16,7 +16,10 @@ pub(super) const NONE: MemoryAccess =
 ///
 /// # Signal safety
 /// process_vm_readv, which cannot fault.
-pub(super) fn before(instruction: &Instruction, registers: &Registers) -> [Option<MemoryAccess>; MOST_OPERANDS] {
+pub(super) fn before(
+    instruction: &Instruction,
+    registers: &Registers,
+) -> [Option<MemoryAccess>; MOST_OPERANDS] {
     let memory = OwnMemory::new();
     let mut out = [None; MOST_OPERANDS];
     for (to, operand) in out.iter_mut().zip(operands(instruction, registers, &memory).as_slice()) {
@@ -27,7 +30,8 @@ pub(super) fn before(instruction: &Instruction, registers: &Registers) -> [Optio
             Reach::ReadWrite => Access::ReadWrite,
         };
         let mut found = MemoryAccess { access, address: operand.address, size, ..NONE };
-        let readable = found.value.get_mut(..usize::from(size)).is_some_and(|value| memory.read(found.address, value));
+        let readable =
+            found.value.get_mut(..usize::from(size)).is_some_and(|value| memory.read(found.address, value));
         // Unreadable before a write is no reason to leave it out: the value is read again afterwards.
         if size > 0 && (readable || !matches!(access, Access::Read)) {
             *to = Some(found);

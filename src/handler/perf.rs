@@ -90,10 +90,7 @@ pub(crate) fn out_of_the_way(fd: i32) -> i32 {
     let mut limit = [0_u64; 2];
     // SAFETY: prlimit64 writes a struct of two u64 into `limit`.
     let asked = unsafe {
-        raw::syscall(
-            libc::SYS_prlimit64,
-            [0, libc::RLIMIT_NOFILE as u64, 0, limit.as_mut_ptr() as u64, 0, 0],
-        )
+        raw::syscall(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as u64, 0, limit.as_mut_ptr() as u64, 0, 0])
     };
     let [soft, _] = limit;
     // 64 below the top, so that several threads find room, and never above what fits an i32.

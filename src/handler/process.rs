@@ -5,17 +5,18 @@
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use super::blocks::Blocks;
-use super::known::{KnownImage, TracedFunction};
 use super::entry::TRIGGER_TAG;
+use super::known::{KnownImage, TracedFunction};
 use super::perf::{Breakpoint, out_of_the_way};
 use super::sigaction::KernelAction;
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
-use crate::raw::{self, Errno};
 use crate::event::attr::{self, Attr};
 use crate::event::open;
 use crate::image::decode::Vendor;
+use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
+use crate::record::modules::ModuleRef;
 use crate::record::control::{Delivery, Progress, Settings};
 
 /// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
@@ -46,7 +47,10 @@ pub struct Plan {
     pub mispredict_at: u64,
 }
 
+const PAGE: u64 = 4096;
+
 /// The armed process. Mapped once by the session, never moved, never dropped.
+#[repr(C)]
 pub struct Process {
     plan: Plan,
     pub(super) threads: Threads,
@@ -94,6 +98,28 @@ impl Process {
     pub(super) fn current() -> Option<&'static Self> {
         // SAFETY: published processes live for ever.
         unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Gives back what a disarmed process holds: the calling thread's events and block, the image, the tables'
+    /// pages. The struct itself stays mapped, for a handler that may have found it just before.
+    ///
+    /// # Safety
+    /// The process was [withdrawn](Self::withdraw), only the calling thread was ever traced, and nobody uses the
+    /// image any more.
+    pub unsafe fn dismantle(&'static self) {
+        // SAFETY: the caller's promise: no other thread uses the table.
+        unsafe { self.threads.unmap_all() };
+        let image = self.image.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !image.is_null() {
+            // SAFETY: the session made it with Box::into_raw, and the swap gave it to this call alone.
+            drop(unsafe { Box::from_raw(image) });
+        }
+        let tables = (&raw const self.threads as u64).next_multiple_of(PAGE);
+        let end = std::ptr::from_ref(self) as u64 + size_of::<Self>() as u64;
+        let length = (end & !(PAGE - 1)).saturating_sub(tables);
+        // SAFETY: pages of this private mapping that hold only the tables: they read as zeros again, which is the
+        // empty table.
+        let _ = unsafe { raw::syscall(libc::SYS_madvise, [tables, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
     }
 
     /// Makes this the process the handler serves.
@@ -163,7 +189,16 @@ impl Process {
     /// Writes what every reader of the trace needs, once this process is the traced one. Without room for it the
     /// first step has none either, and says so.
     pub(super) fn announce(&self, tid: u32) {
-        let _ = self.buffer.modules(tid, &self.image().modules);
+        for (id, module) in self.image().modules.iter().enumerate() {
+            let module = ModuleRef {
+                id: id as u32,
+                path: &module.path,
+                bias: module.bias,
+                build_id: &module.build_id,
+                ranges: &module.ranges,
+            };
+            let _ = self.buffer.modules(tid, &[module]);
+        }
     }
 
     pub(super) fn step_event(&self) -> Breakpoint {

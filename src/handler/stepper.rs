@@ -12,11 +12,11 @@ use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::memory::OwnMemory;
 use crate::image::successor::{Successor, Transfer, USER_CS, successor};
+use crate::record::buffer::NoRoom;
 use crate::record::control::{Delivery, Engine, StepMode};
 use crate::record::marker::{LostReason, Marker};
 use crate::record::step::{RegisterChangeRef, Step, Syscall};
 use crate::record::verdict::Verdict;
-use crate::record::buffer::NoRoom;
 use crate::registers::{R8, R9, R10, RAX, RCX, RDI, RDX, RSI, RSP, Registers, flag};
 
 /// One signal's worth of work on one thread.
@@ -101,7 +101,9 @@ impl Stepper<'_> {
     fn predict(&mut self, first: Fetched, registers: &Registers, next: RuntimeAddr) {
         let depth = self.thread.frames.depth().max(0);
         let mut rsp = registers.general[RSP];
-        let leaves_call = first.class == Class::Return && depth == 0 && self.thread.frames.top().is_some_and(|top| top.slot == rsp);
+        let leaves_call = first.class == Class::Return
+            && depth == 0
+            && self.thread.frames.top().is_some_and(|top| top.slot == rsp);
         self.note_call(&first, rsp);
         rsp = rsp_after(&first, rsp);
         if !leaves_call && !self.stays_in_scope(next) {
@@ -121,7 +123,13 @@ impl Stepper<'_> {
 
     /// Reads on in the image from `at`, where control comes after `previous`, to where the next stop must be.
     /// Instruction stepping stops at once, but for the shadow of a load of ss. `None`: no room in the trace.
-    fn walk(&mut self, previous: &Fetched, registers: &Registers, at: RuntimeAddr, rsp: u64) -> Option<RuntimeAddr> {
+    fn walk(
+        &mut self,
+        previous: &Fetched,
+        registers: &Registers,
+        at: RuntimeAddr,
+        rsp: u64,
+    ) -> Option<RuntimeAddr> {
         let blocks = self.process.settings.step == StepMode::Block;
         let mut previous = *previous;
         let (mut at, mut rsp) = (at, rsp);
@@ -175,7 +183,9 @@ impl Stepper<'_> {
     fn note_call(&mut self, fetched: &Fetched, rsp: u64) {
         let pushed = match fetched.class {
             Class::Call { .. } => 8,
-            Class::Far if fetched.instruction.is_call_far() || fetched.instruction.is_call_far_indirect() => 16,
+            Class::Far if fetched.instruction.is_call_far() || fetched.instruction.is_call_far_indirect() => {
+                16
+            }
             _ => return,
         };
         self.thread.frames.push(Frame { slot: rsp.wrapping_sub(pushed), returns_to: fetched.fall_through() });

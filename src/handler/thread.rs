@@ -111,7 +111,9 @@ impl Threads {
         if self.probe(tid).any(|slot| slot.tid.load(Ordering::Relaxed) == tid) {
             return self.find(tid);
         }
-        let claim = |slot: &&Slot, old| slot.tid.compare_exchange(old, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let claim = |slot: &&Slot, old| {
+            slot.tid.compare_exchange(old, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
         let slot = self.probe(tid).find(|slot| claim(slot, 0)).or_else(|| {
             self.probe(tid).find(|slot| {
                 let old = slot.tid.load(Ordering::Relaxed);
@@ -149,6 +151,27 @@ impl Threads {
             .unwrap_or(*real)
     }
 
+    /// Closes all threads' events and unmaps their blocks.
+    ///
+    /// # Safety
+    /// No handler runs in any of these threads, nor will it.
+    pub(super) unsafe fn unmap_all(&self) {
+        for slot in &self.slots {
+            slot.tid.store(0, Ordering::Relaxed);
+            let thread = slot.thread.swap(std::ptr::null_mut(), Ordering::AcqRel);
+            if !thread.is_null() {
+                // SAFETY: the caller's promise makes this the only reference.
+                let thread = unsafe { &mut *(*thread).get() };
+                thread.step.close();
+                thread.guard.close();
+                let base = thread.stack_base - PAGE as u64;
+                let length = mapping_length() as u64;
+                // SAFETY: exactly what `map_thread` mapped.
+                let _ = unsafe { raw::syscall(libc::SYS_munmap, [base, length, 0, 0, 0, 0]) };
+            }
+        }
+    }
+
     /// The slots a thread may be in, nearest first.
     fn probe(&self, tid: u32) -> impl Iterator<Item = &Slot> {
         (0..THREADS).filter_map(move |probe| self.slots.get((tid as usize + probe) % THREADS))
@@ -158,16 +181,21 @@ impl Threads {
 /// Whether no thread of this process has the id.
 fn is_dead(tid: u32) -> bool {
     // SAFETY: signal 0 only asks whether the thread exists (tgkill(2)).
-    let asked = unsafe { raw::syscall(libc::SYS_tgkill, [u64::from(raw::getpid()), u64::from(tid), 0, 0, 0, 0]) };
+    let asked =
+        unsafe { raw::syscall(libc::SYS_tgkill, [u64::from(raw::getpid()), u64::from(tid), 0, 0, 0, 0]) };
     asked == Err(raw::Errno(libc::ESRCH))
+}
+
+/// Guard page, stack and block, in bytes.
+const fn mapping_length() -> usize {
+    PAGE + STACK + size_of::<Thread>().next_multiple_of(PAGE)
 }
 
 /// Maps a block with its handler stack below it and a guard page below that.
 fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
-    let block = size_of::<Thread>().next_multiple_of(PAGE);
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
-    let length = (PAGE + STACK + block) as u64;
+    let length = mapping_length() as u64;
     // SAFETY: a fresh anonymous mapping; no existing memory is touched.
     let base = unsafe { raw::syscall(libc::SYS_mmap, [0, length, protection, flags, u64::MAX, 0]) }.ok()?;
     // SAFETY: the first page of the mapping just made, which nothing uses.

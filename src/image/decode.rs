@@ -4,7 +4,7 @@
 
 use super::access_table;
 use crate::address::RuntimeAddr;
-use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction};
+use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, Instruction};
 
 /// The longest instruction, in bytes (SDM volume 2, section 2.3.11).
 pub const MAX_LENGTH: usize = 15;
@@ -95,9 +95,36 @@ pub fn decode_as(
     let mut instruction = Instruction::default();
     decoder.decode_out(&mut instruction);
     match decoder.last_error() {
-        DecoderError::None => Ok(instruction),
+        DecoderError::None => {
+            if vendor == Vendor::Amd {
+                repeat_prefix_on_loop(&mut instruction);
+            }
+            Ok(instruction)
+        }
         DecoderError::NoMoreBytes => Err(Undecodable::NoMoreBytes),
         _ => Err(Undecodable::Invalid),
+    }
+}
+
+/// On AMD a repeat prefix decides what `loope` and `loopne` wait for, whatever the opcode says: with F3 both are
+/// `loope`, with F2 both are `loopne`. No manual says so; `tests/successor_cpu` found it on Zen 4.
+fn repeat_prefix_on_loop(instruction: &mut Instruction) {
+    const PAIRS: [(Code, Code); 7] = [
+        (Code::Loope_rel8_64_RCX, Code::Loopne_rel8_64_RCX),
+        (Code::Loope_rel8_64_ECX, Code::Loopne_rel8_64_ECX),
+        (Code::Loope_rel8_16_RCX, Code::Loopne_rel8_16_RCX),
+        (Code::Loope_rel8_16_ECX, Code::Loopne_rel8_16_ECX),
+        (Code::Loope_rel8_32_ECX, Code::Loopne_rel8_32_ECX),
+        (Code::Loope_rel8_32_CX, Code::Loopne_rel8_32_CX),
+        (Code::Loope_rel8_16_CX, Code::Loopne_rel8_16_CX),
+    ];
+    let code = instruction.code();
+    let (equal, not_equal) = (instruction.has_rep_prefix(), instruction.has_repne_prefix());
+    if !(equal || not_equal) {
+        return;
+    }
+    if let Some(&(loope, loopne)) = PAIRS.iter().find(|(one, two)| code == *one || code == *two) {
+        instruction.set_code(if equal { loope } else { loopne });
     }
 }
 
@@ -138,6 +165,14 @@ mod tests {
     fn a_66_prefixed_return_pops_two_bytes_on_amd_only() {
         assert_eq!(code_and_length(&[0x66, 0xc3], Vendor::Intel), (Code::Retnq, 2));
         assert_eq!(code_and_length(&[0x66, 0xc3], Vendor::Amd), (Code::Retnw, 2));
+    }
+
+    #[test]
+    fn a_repeat_prefix_turns_loops_around_on_amd_only() {
+        assert_eq!(code_and_length(&[0xf2, 0xe1, 0], Vendor::Intel), (Code::Loope_rel8_64_RCX, 3));
+        assert_eq!(code_and_length(&[0xf2, 0xe1, 0], Vendor::Amd), (Code::Loopne_rel8_64_RCX, 3));
+        assert_eq!(code_and_length(&[0xf3, 0x67, 0xe0, 0], Vendor::Amd), (Code::Loope_rel8_64_ECX, 4));
+        assert_eq!(code_and_length(&[0xe0, 0], Vendor::Amd), (Code::Loopne_rel8_64_RCX, 2));
     }
 
     #[test]

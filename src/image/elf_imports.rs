@@ -13,7 +13,8 @@ impl Elf {
             return Vec::new();
         };
         let undefined = table.iter().filter(|symbol| symbol.st_shndx as u32 == SHN_UNDEF);
-        let named = undefined.filter_map(|symbol| std::str::from_utf8(string(names, symbol.st_name as u64)?).ok());
+        let named =
+            undefined.filter_map(|symbol| std::str::from_utf8(string(names, symbol.st_name as u64)?).ok());
         named.map(strip_version).filter(|name| !name.is_empty()).collect()
     }
 }

@@ -41,7 +41,7 @@ pub fn write_entry(
         writeln!(out, "{}", line.as_str())?;
     }
     let set = changes::set_flags(registers.rflags);
-    writeln!(out, "  {faint}flags{end} {value}{set}{end} {faint}({}){end}", hex(registers.rflags))
+    writeln!(out, "  {faint}flags{end} {value}{set}{end} {faint}({}){end}\n", hex(registers.rflags))
 }
 
 /// The heading of a call whose start is not in the trace.

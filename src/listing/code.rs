@@ -153,6 +153,7 @@ fn formatter(syntax: Syntax, target: Rc<RefCell<Option<Target>>>) -> Box<dyn For
         options.set_hex_prefix("0x");
         options.set_hex_suffix("");
     }
+    options.set_show_branch_size(false);
     options.set_branch_leading_zeros(false);
     options.set_rip_relative_addresses(false);
     formatter

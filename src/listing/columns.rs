@@ -1,6 +1,6 @@
 //! Where a call's columns start, from a look at its first rows.
 
-use super::rows::Row;
+use super::rows::{Row, StepRow};
 
 /// Levels of depth shown by indentation; deeper rows state their depth instead.
 pub const DEEPEST: u32 = 8;
@@ -33,7 +33,7 @@ impl Columns {
             module.see(&row.code.in_module, 0);
             symbol.see(&row.code.in_symbol, 0);
             bytes.see(&row.code.hex, 0);
-            instruction.see(&row.code.text, INDENT * row.entry.depth.min(DEEPEST) as usize);
+            instruction.see(&row.code.text, beside_text(row));
         }
         const GAP: usize = 2;
         let ordinal_end = 6;
@@ -51,6 +51,15 @@ impl Columns {
             changes,
         }
     }
+}
+
+/// Columns that indentation and iterations take beside an instruction's text.
+fn beside_text(row: &StepRow) -> usize {
+    const TIMES: usize = 2;
+    let digits = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let depth = row.entry.depth;
+    let stated = if depth > DEEPEST { 2 + digits(u64::from(depth)) } else { 0 };
+    INDENT * depth.min(DEEPEST) as usize + stated + row.entry.count.map_or(0, |count| TIMES + digits(count))
 }
 
 /// The widest cell seen that still gets a column of its own width.

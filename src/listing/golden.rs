@@ -61,6 +61,7 @@ fn mixed() -> Synthetic {
     trace.depth = 0;
     trace.registers.rip = at(0x1174);
     trace.registers.general[RAX] = 1;
+    trace.registers.general[RDX] = 5;
     let write: &'static Syscall =
         leak(Syscall { number: 1, arguments: [99, 0x5555_5555_6000, 5, 0, 0, 0], result: (-9_i64) as u64 });
     trace.step(0x1176, system_call, |step| step.syscall = Some(write));
@@ -109,7 +110,6 @@ fn system_call(registers: &mut Registers) {
     registers.general[RAX] = (-9_i64) as u64;
     registers.general[RCX] = at(0x1176).0;
     registers.general[R11] = registers.rflags;
-    registers.general[RDX] = 5;
 }
 
 fn leak<T>(value: T) -> &'static T {
@@ -181,4 +181,29 @@ fn without_the_summary_the_rest_is_the_same() {
         "\n23 steps, 23 exact; entered 1, traced 1\n\
          no counterexample in 23 (miss rate below 13 % at 95 %)\n"
     );
+}
+
+/// How fast a long trace is written, for whoever works on it:
+/// `cargo test --release --no-default-features listing::golden::speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints a rate and proves nothing"]
+fn speed() {
+    let mut trace = Synthetic::with_window(256 << 20);
+    for call in 1..=40_000 {
+        trace.enter(THREAD, call, 0x1139);
+        (trace.registers.general[RDI], trace.registers.general[RSI]) = (48, 18);
+        trace.gcd(0x117b);
+        trace.marker(Marker::Leave { rax: trace.registers.general[RAX], xmm0: [0; 16] });
+    }
+    let trace = trace.read();
+    let rate = |name: &str, write: &dyn Fn() -> u64| {
+        let start = std::time::Instant::now();
+        let rows = write();
+        println!("{name}: {rows} rows, {:.0} rows/s", rows as f64 / start.elapsed().as_secs_f64());
+    };
+    let options = Options::default();
+    rate("text", &|| text::write(&trace, &options, &mut std::io::sink()).unwrap().steps);
+    rate("json", &|| json::write(&trace, &options, &mut std::io::sink()).unwrap().steps);
+    rate("check", &|| crate::check::verify::verify(&trace).summary.steps);
+    rate("decode", &|| trace.threads().iter().map(|&thread| trace.entries(thread).count() as u64).sum());
 }

@@ -52,7 +52,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Exit { status } => format!("exit, status {status}"),
         Marker::Lost { reason, expected, found, detail } => match reason {
             LostReason::ReturnedUnseen => format!(
-                "lost: control returned to {} unseen; a stop at {} was expected and never came",
+                "lost: control was back at {} unseen; the stop at {} never came",
                 full(found),
                 full(expected)
             ),

@@ -6,6 +6,8 @@ mod changes;
 mod code;
 mod columns;
 #[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod golden;
 mod hex;
 pub mod json;

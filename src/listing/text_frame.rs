@@ -13,13 +13,18 @@ use crate::record::reader::Trace;
 /// Damaged places named one by one.
 const DAMAGES_NAMED: usize = 5;
 
-/// Two lines: what was run, and what watched it.
+/// Two lines: what was traced, which a trace of the own process may not name, and what watched it.
 pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let header = &trace.header;
     let Palette { name, faint, end, .. } = palette;
     let command: Vec<String> = header.command.iter().map(|word| quoted(word)).collect();
     let functions: Vec<_> = header.functions.iter().map(|function| visible(function)).collect();
-    writeln!(out, "{name}{}{end}  {}", command.join(" "), functions.join(", "))?;
+    match (functions.join(", "), command.join(" ")) {
+        (function, command) if function.is_empty() && command.is_empty() => {}
+        (function, command) if function.is_empty() => writeln!(out, "{name}{command}{end}")?,
+        (function, command) if command.is_empty() => writeln!(out, "{name}{function}{end}")?,
+        (function, command) => writeln!(out, "{name}{function}{end} in {command}")?,
+    }
     let mode = match header.step {
         StepMode::Instruction => "",
         StepMode::Block => " at block ends (~ filled in between)",

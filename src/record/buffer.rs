@@ -109,7 +109,12 @@ impl TraceBuffer {
     ///
     /// # Signal safety
     /// As [`TraceBuffer::append`].
-    pub fn code(&self, thread: u32, block: &CodeBlock<'_>, symbols: &[SymbolRef<'_>]) -> Result<*const [u8; BLOCK], NoRoom> {
+    pub fn code(
+        &self,
+        thread: u32,
+        block: &CodeBlock<'_>,
+        symbols: &[SymbolRef<'_>],
+    ) -> Result<*const [u8; BLOCK], NoRoom> {
         let length = tables::CODE_FIXED.saturating_add(tables::symbols_length(symbols));
         self.fill(ChunkKind::Code, thread, 0, length, |out| {
             tables::code(out, block);

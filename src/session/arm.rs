@@ -1,5 +1,7 @@
 //! Arming a process: state for the handler, the handler itself, then the triggers; undone in reverse order.
 
+#![allow(unsafe_code, reason = "descriptors and the handler's state change owners here")]
+
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
@@ -47,7 +49,9 @@ pub struct Request {
 pub enum ArmError {
     #[error("the trigger at {address}: {source}; {}", .source.remedy())]
     Trigger { address: RuntimeAddr, source: OpenError },
-    #[error("{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers")]
+    #[error(
+        "{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers"
+    )]
     TooMany(usize),
     #[error("no memory for the tracer's tables (errno {})", .0.0)]
     NoMemory(Errno),
@@ -103,7 +107,8 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
 
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
     for &signal in [libc::SIGTRAP].iter().chain(fasync) {
-        let old = sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
+        let old =
+            sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
         armed.replaced.push((signal, old));
     }
     for (function, place) in functions.iter().zip(&process.triggers) {
@@ -120,7 +125,6 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     Ok(armed)
 }
 
-#[allow(unsafe_code, reason = "a descriptor number becomes an owned descriptor")]
 fn own(fd: i32) -> OwnedFd {
     // SAFETY: `out_of_the_way` gives back a descriptor that only we know.
     unsafe { OwnedFd::from_raw_fd(fd) }
@@ -136,6 +140,9 @@ impl Drop for Armed {
             let _ = replace_alternate_stack(&stack);
         }
         Process::withdraw();
+        // SAFETY: `Reach::Thread` sessions are dropped by the thread that was traced; `Reach::Process` ones are
+        // kept, or dropped before anything was armed.
+        unsafe { self.process.dismantle() };
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::address::RuntimeAddr;
-use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownSymbol, TracedFunction};
+use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownModule, KnownSymbol, TracedFunction};
 use crate::image::boundary::InstructionMap;
 use crate::image::decode::Vendor;
 use crate::image::elf_symbols::SymbolKind;
@@ -20,7 +20,6 @@ use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
 use crate::image::symbols::SymbolTable;
 use crate::record::control::Into;
-use crate::record::modules::ModuleRef;
 
 /// What to look for.
 pub struct Wanted<'a> {
@@ -117,7 +116,11 @@ impl Survey {
                 pattern: number,
                 entry: matched.symbol.address.at(module.bias),
                 name: matched.symbol.name().into_owned(),
-                ranges: matched.ranges.iter().map(|r| r.start.at(module.bias)..r.end.at(module.bias)).collect(),
+                ranges: matched
+                    .ranges
+                    .iter()
+                    .map(|r| r.start.at(module.bias)..r.end.at(module.bias))
+                    .collect(),
             }),
         });
         found.collect()
@@ -131,7 +134,10 @@ impl Survey {
         Some(FoundFunction {
             pattern,
             entry,
-            name: symbol.map_or_else(|| format!("{}+{:#x}", module.name(), module.elf_address(entry).0), |s| s.name().into_owned()),
+            name: symbol.map_or_else(
+                || format!("{}+{:#x}", module.name(), module.elf_address(entry).0),
+                |s| s.name().into_owned(),
+            ),
             ranges: vec![whole.unwrap_or(entry..entry.plus(1))],
         })
     }
@@ -147,9 +153,9 @@ impl Survey {
                 let modules = self.modules.known.iter().filter(|module| traced(module));
                 Some(modules.flat_map(|module| module.code.iter().map(code_range)).collect())
             }
-            Into::None => {
-                Some(self.functions.iter().flat_map(|f| f.ranges.iter().map(code_range)).collect::<Box<[_]>>())
-            }
+            Into::None => Some(
+                self.functions.iter().flat_map(|f| f.ranges.iter().map(code_range)).collect::<Box<[_]>>(),
+            ),
         };
         let excluded = self.modules.known.iter().filter(|module| of_tracer(module) || is_vdso(module));
         let excluded = excluded.flat_map(|module| module.code.iter().map(code_range)).collect();
@@ -159,7 +165,7 @@ impl Survey {
         for (id, (module, table)) in self.modules.known.iter().zip(&self.tables).enumerate() {
             let stepped = wanted.into == Into::All && !of_tracer(module) || traced(module);
             let map = stepped.then(|| Arc::new(InstructionMap::of(&module.elf, table, vendor)));
-            modules.push(module_ref(id as u32, module));
+            modules.push(known_module(module));
             for range in &module.code {
                 code.push(KnownCode {
                     range: code_range(range),
@@ -184,9 +190,14 @@ impl Survey {
             reach = reach.max(symbol.start.plus(symbol.size));
             symbol.reach = reach;
         }
-        // The handler reads the files' mappings.
-        std::mem::forget(self.modules);
-        KnownImage { modules: modules.into(), code: code.into(), symbols: symbols.into(), scope, excluded }
+        KnownImage {
+            modules: modules.into(),
+            code: code.into(),
+            symbols: symbols.into(),
+            scope,
+            excluded,
+            files: Some(self.modules),
+        }
     }
 }
 
@@ -198,13 +209,12 @@ fn code_range(range: &Range<RuntimeAddr>) -> CodeRange {
     CodeRange { start: range.start, end: range.end }
 }
 
-fn module_ref(id: u32, module: &Module) -> ModuleRef<'static> {
-    ModuleRef {
-        id,
-        path: Box::leak(module.path.as_os_str().as_bytes().into()),
+fn known_module(module: &Module) -> KnownModule {
+    KnownModule {
+        path: module.path.as_os_str().as_bytes().into(),
         bias: module.bias,
-        build_id: Box::leak(module.elf.build_id().unwrap_or(&[]).into()),
-        ranges: Box::leak(module.code.clone().into()),
+        build_id: module.elf.build_id().unwrap_or(&[]).into(),
+        ranges: module.code.clone().into(),
     }
 }
 
@@ -212,7 +222,8 @@ fn module_ref(id: u32, module: &Module) -> ModuleRef<'static> {
 fn file_bytes(module: &Module, range: &Range<RuntimeAddr>) -> Option<(RuntimeAddr, u64)> {
     let start = module.elf_address(range.start);
     let segment = module.elf.text_at(start)?;
-    let length = (segment.start.0 + segment.file_size).saturating_sub(start.0).min(range.end.since(range.start));
+    let length =
+        (segment.start.0 + segment.file_size).saturating_sub(start.0).min(range.end.since(range.start));
     let bytes = module.elf.bytes_at(start, length)?;
     Some((RuntimeAddr(bytes.as_ptr() as u64), length))
 }

@@ -33,8 +33,13 @@ fn a_program_that_cannot_be_run_is_126() {
     assert_eq!(refused.status, Some(126));
     assert!(refused.stderr.contains("chmod +x"), "{}", refused.stderr);
 
-    let contents: [&[u8]; 5] =
-        [b"", b"hello\n", b"\x7fELF", &[b"\x7fELF\x02\x01\x01".as_slice(), &[0xff; 300]].concat(), b"#!/no/such/sh\n"];
+    let contents: [&[u8]; 5] = [
+        b"",
+        b"hello\n",
+        b"\x7fELF",
+        &[b"\x7fELF\x02\x01\x01".as_slice(), &[0xff; 300]].concat(),
+        b"#!/no/such/sh\n",
+    ];
     for content in contents {
         executable(&path, content);
         let refused = trace("gcd", &path);
@@ -108,8 +113,7 @@ fn an_existing_trace_and_what_is_no_file_are_left_alone() {
     let Some(program) = Program::compile("an_existing_trace", GCD, &[]) else { return };
     let kept = program.directory().join("t.ostrace");
     fs::write(&kept, "precious").expect("the file is written");
-    let refused =
-        run(overstep().args(["trace", "-f", "gcd", "-o"]).arg(&kept).arg("--").arg(&program.path));
+    let refused = run(overstep().args(["trace", "-f", "gcd", "-o"]).arg(&kept).arg("--").arg(&program.path));
     assert_eq!(refused.status, Some(125), "{refused:?}");
     assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
     assert_eq!(fs::read(&kept).expect("the file is there"), b"precious");

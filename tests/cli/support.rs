@@ -58,7 +58,8 @@ impl Program {
         let source_file = directory.path().join("a.c");
         fs::write(&source_file, source).expect("the source is written");
         let path = directory.path().join("a.out");
-        let built = Command::new("gcc").arg("-O1").args(flags).arg("-o").arg(&path).arg(&source_file).output();
+        let built =
+            Command::new("gcc").arg("-O1").args(flags).arg("-o").arg(&path).arg(&source_file).output();
         match built {
             Ok(output) if output.status.success() => Some(Self { directory, path }),
             Ok(_) => skip(test, &format!("gcc {flags:?} builds nothing here")),

@@ -55,6 +55,7 @@ pub fn plain(address: u64, next: u64) -> Step<'static> {
 
 /// What a handler might write.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly every event is a step")]
 pub enum Event {
     Enter { function: u32, registers: Registers },
     Step(OwnedStep),

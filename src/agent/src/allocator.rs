@@ -14,7 +14,8 @@ use overstep::raw;
 const REGION: usize = 4 << 30;
 
 #[global_allocator]
-static ALLOCATOR: Region = Region { base: AtomicUsize::new(0), used: AtomicUsize::new(0), last: AtomicUsize::new(0) };
+static ALLOCATOR: Region =
+    Region { base: AtomicUsize::new(0), used: AtomicUsize::new(0), last: AtomicUsize::new(0) };
 
 struct Region {
     /// ATOMICS: set once by compare-exchange; a thread that loses unmaps its own.
@@ -79,7 +80,9 @@ unsafe impl GlobalAlloc for Region {
         let newest = self.last.load(Ordering::Relaxed) == old
             && end <= self.base.load(Ordering::Relaxed) + used
             && grown <= REGION;
-        if newest && self.used.compare_exchange(used, grown.max(used), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if newest
+            && self.used.compare_exchange(used, grown.max(used), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
             return place;
         }
         // SAFETY: the new layout is as valid as the old one, with a size that the caller vouches for.

@@ -48,8 +48,10 @@ pub fn arm(session: &'static Invitation) {
 fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
     let patterns: Result<Vec<_>, _> = session.control.patterns().map(FunctionPattern::parse).collect();
     let patterns = patterns.map_err(|error| (Trouble::Patterns, error.to_string()))?;
-    let settings: Settings =
-        session.control.settings().ok_or_else(|| (Trouble::Patterns, "settings of another version".to_owned()))?;
+    let settings: Settings = session
+        .control
+        .settings()
+        .ok_or_else(|| (Trouble::Patterns, "settings of another version".to_owned()))?;
     let here = RuntimeAddr(arm as *const () as u64);
     let wanted = Wanted { patterns: &patterns, into: settings.into, tracer: Some(here) };
     let survey = Survey::take(&wanted).map_err(|error| (Trouble::Maps, error.to_string()))?;

@@ -44,7 +44,8 @@ pub unsafe fn take_session() -> Option<Found> {
     // SAFETY: the C library's own array, while nobody else changes it.
     let environ = unsafe { ENVIRON };
     // SAFETY: as above; the kernel put the strings on the stack, where they stay.
-    let session = unsafe { strings(environ) }.map(CStr::to_bytes).find(|s| s.starts_with(VARIABLE.as_bytes()))?;
+    let session =
+        unsafe { strings(environ) }.map(CStr::to_bytes).find(|s| s.starts_with(VARIABLE.as_bytes()))?;
     let mut agent: &'static [u8] = &[];
     let (mut from, mut to) = (environ, environ);
     loop {
@@ -87,7 +88,9 @@ pub unsafe fn take_session() -> Option<Found> {
 /// # Safety
 /// `given` is null or a NULL-terminated array of C strings.
 pub unsafe fn with_session<R>(given: *const *mut c_char, start: impl FnOnce(*const *mut c_char) -> R) -> R {
-    let Some(session) = Invitation::accepted().filter(|session| !session.is_over()) else { return start(given) };
+    let Some(session) = Invitation::accepted().filter(|session| !session.is_over()) else {
+        return start(given);
+    };
     // SAFETY: the caller's promise.
     let count = unsafe { strings(given) }.count();
     // Two more entries and the NULL.

@@ -37,7 +37,8 @@ impl Invitation {
     pub fn accept(variable: &'static [u8], agent: &'static [u8]) -> Option<&'static Self> {
         let value = std::str::from_utf8(variable.strip_prefix(VARIABLE.as_bytes())?).ok()?;
         let mut fields = value.split(':');
-        let [version, parent, control, trace] = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
+        let [version, parent, control, trace] =
+            [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
         let numbers = [parent, control, trace].map(|field| field.parse::<u32>().ok());
         let ([Some(parent), Some(control), Some(trace)], VERSION) = (numbers, version) else { return None };
         let path = |fd: u32| format!("/proc/{parent}/fd/{fd}");

@@ -22,9 +22,30 @@ const LISTED: usize = 12;
 
 /// Calls by which code comes in that is neither the program's nor its libraries': another program, or a `dlopen`.
 const OPENERS: [&str; 24] = [
-    "fork", "vfork", "_Fork", "clone", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp",
-    "execvpe", "fexecve", "posix_spawn", "posix_spawnp", "pidfd_spawn", "pidfd_spawnp", "system", "popen",
-    "wordexp", "dlopen", "dlmopen", "__libc_dlopen_mode", "syscall",
+    "fork",
+    "vfork",
+    "_Fork",
+    "clone",
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execveat",
+    "execvp",
+    "execvpe",
+    "fexecve",
+    "posix_spawn",
+    "posix_spawnp",
+    "pidfd_spawn",
+    "pidfd_spawnp",
+    "system",
+    "popen",
+    "wordexp",
+    "dlopen",
+    "dlmopen",
+    "__libc_dlopen_mode",
+    "syscall",
 ];
 
 /// A file of the program with its symbols.
@@ -40,7 +61,8 @@ struct Module {
 /// 125: a function is nowhere and cannot come later, more match than can be watched, or a pattern is wrong.
 /// 126: a library is missing.
 pub fn look_up(image: &Image, functions: &[String]) -> Result<Vec<String>, Failure> {
-    let patterns = functions.iter().map(|text| Ok((text, parse(text)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let patterns =
+        functions.iter().map(|text| Ok((text, parse(text)?))).collect::<Result<Vec<_>, Failure>>()?;
     let modules = modules(image)?;
     let mut notices = Vec::new();
     let mut found = BTreeMap::new();
@@ -72,8 +94,11 @@ fn parse(text: &str) -> Result<FunctionPattern, Failure> {
 fn modules(image: &Image) -> Result<Vec<Module>, Failure> {
     let libraries = libraries(&image.interpreter, &image.path);
     if let Some(missing) = libraries.missing.first() {
-        let what = format_args!("`{}` cannot be run: its library `{missing}` is not found", image.path.display());
-        return Err(Failure::new(CANNOT_RUN, what).next("install it, or name its directory in LD_LIBRARY_PATH"));
+        let what =
+            format_args!("`{}` cannot be run: its library `{missing}` is not found", image.path.display());
+        return Err(
+            Failure::new(CANNOT_RUN, what).next("install it, or name its directory in LD_LIBRARY_PATH")
+        );
     }
     let mut modules = vec![Module::of(image.path.clone(), &image.elf)];
     // A library that cannot be read is the loader's problem, which will say so better.
@@ -152,5 +177,6 @@ fn too_many(functions: &[String], found: &Found) -> Failure {
     if found.len() > LISTED {
         let _ = write!(message, "\n    and {} more", found.len() - LISTED);
     }
-    Failure::new(OVERSTEP_FAILED, message).next("name one of them, as `name`, `module!name` or module+0xoffset")
+    Failure::new(OVERSTEP_FAILED, message)
+        .next("name one of them, as `name`, `module!name` or module+0xoffset")
 }

@@ -37,7 +37,10 @@ pub fn resolve(name: &OsStr) -> Result<Program, Failure> {
             Some(next) => elf = runnable(&next).map_err(|failure| through(&path, &next, failure))?,
         }
     }
-    Err(Failure::new(CANNOT_RUN, format_args!("`{}`: its `#!` lines follow each other in a ring", path.display())))
+    Err(Failure::new(
+        CANNOT_RUN,
+        format_args!("`{}`: its `#!` lines follow each other in a ring", path.display()),
+    ))
 }
 
 fn find(name: &OsStr) -> Result<PathBuf, Failure> {
@@ -55,7 +58,8 @@ fn find(name: &OsStr) -> Result<PathBuf, Failure> {
         }
     }
     Err(refused.unwrap_or_else(|| {
-        let failure = Failure::new(NOT_FOUND, format_args!("there is no program `{}` in PATH", name.display()));
+        let failure =
+            Failure::new(NOT_FOUND, format_args!("there is no program `{}` in PATH", name.display()));
         match runnable(&Path::new(".").join(name)) {
             Ok(_) => failure.next(format_args!("one stands here: `./{}`", name.display())),
             Err(_) => failure,
@@ -82,7 +86,8 @@ fn runnable(path: &Path) -> Result<PathBuf, Failure> {
         return Err(cannot(&"it is a directory"));
     }
     access(path, AccessFlags::X_OK).map_err(|_| {
-        cannot(&"permission denied (EACCES)").next(format_args!("make it executable: chmod +x {}", path.display()))
+        cannot(&"permission denied (EACCES)")
+            .next(format_args!("make it executable: chmod +x {}", path.display()))
     })?;
     Ok(path.to_path_buf())
 }
@@ -120,7 +125,12 @@ fn through(script: &Path, interpreter: &Path, failure: Failure) -> Failure {
     // The script is there: whatever is wrong with its interpreter, it is not "no such program".
     Failure::new(
         CANNOT_RUN,
-        format_args!("`{}` cannot be run: its interpreter `{}`: {}", script.display(), interpreter.display(), failure.what),
+        format_args!(
+            "`{}` cannot be run: its interpreter `{}`: {}",
+            script.display(),
+            interpreter.display(),
+            failure.what
+        ),
     )
 }
 
@@ -167,7 +177,10 @@ mod tests {
         assert_eq!(status(&script(directory.path(), "text", "hello\n", 0o755)), CANNOT_RUN);
         assert_eq!(status(&script(directory.path(), "lost", "#!/no/such/interpreter\n", 0o755)), CANNOT_RUN);
         let ring = directory.path().join("ring");
-        assert_eq!(status(&script(directory.path(), "ring", &format!("#!{}\n", ring.display()), 0o755)), CANNOT_RUN);
+        assert_eq!(
+            status(&script(directory.path(), "ring", &format!("#!{}\n", ring.display()), 0o755)),
+            CANNOT_RUN
+        );
     }
 
     #[test]

@@ -39,9 +39,11 @@ pub fn loadable(program: &Program) -> Result<Image, Failure> {
     let path = &program.elf;
     let elf = Elf::open(path).map_err(|error| match error {
         // The kernel runs what it may execute; reading is our need alone.
-        ElfError::Open { source, .. } => {
-            refuse(path, format_args!("overstep has to read it first: {source}"), "make it readable: chmod +r")
-        }
+        ElfError::Open { source, .. } => refuse(
+            path,
+            format_args!("overstep has to read it first: {source}"),
+            "make it readable: chmod +r",
+        ),
         error => cannot_run(path, &error),
     })?;
     right_machine(path, &elf)?;
@@ -52,7 +54,8 @@ pub fn loadable(program: &Program) -> Result<Image, Failure> {
     };
     let interpreter = interpreter.ok_or_else(|| without_loader(path, elf.kind()))?;
     if elf.uses_musl() {
-        let why = format_args!("it is a musl program ({}), the agent is made for glibc", interpreter.display());
+        let why =
+            format_args!("it is a musl program ({}), the agent is made for glibc", interpreter.display());
         return Err(refuse(path, why, "build it for x86_64-unknown-linux-gnu, or with gcc and glibc"));
     }
     if !interpreter.exists() {
@@ -69,9 +72,11 @@ fn right_machine(path: &Path, elf: &Elf) -> Result<(), Failure> {
     }
     Err(match (elf.machine(), elf.bitness()) {
         // elf(5), e_machine; x32 is the second.
-        (3, _) | (62, Bitness::Bits32) => {
-            refuse(path, "it is a 32-bit program, the agent is 64-bit code", "build it for 64 bits, without -m32 or -mx32")
-        }
+        (3, _) | (62, Bitness::Bits32) => refuse(
+            path,
+            "it is a 32-bit program, the agent is 64-bit code",
+            "build it for 64 bits, without -m32 or -mx32",
+        ),
         (machine, _) => cannot_run(path, &format_args!("it is for another CPU: {}", machine_name(machine)))
             .next("build it for x86_64, or run overstep on that machine's emulator from inside"),
     })

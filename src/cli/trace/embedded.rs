@@ -48,8 +48,11 @@ impl Agent {
 
 fn own(path: OsString) -> Result<Agent, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(OVERSTEP_FAILED, format_args!("OVERSTEP_AGENT={}: {error}", PathBuf::from(&path).display()))
-            .next("unset it to use the agent inside overstep")
+        Failure::new(
+            OVERSTEP_FAILED,
+            format_args!("OVERSTEP_AGENT={}: {error}", PathBuf::from(&path).display()),
+        )
+        .next("unset it to use the agent inside overstep")
     };
     let path = PathBuf::from(&path).canonicalize().map_err(|error| failed(&error))?;
     File::open(&path).map_err(|error| failed(&error))?;

@@ -24,10 +24,12 @@ impl Output {
     pub fn create(path: Option<&Path>, force: bool) -> Result<Self, Failure> {
         let file = match path {
             Some(path) => named(path, force)?,
-            None => memfd_create(c"overstep-trace", MFdFlags::MFD_CLOEXEC).map(File::from).map_err(|errno| {
-                Failure::new(OVERSTEP_FAILED, format_args!("memfd_create: {errno}"))
-                    .next("keep the trace in a file instead: `-o FILE.ostrace`")
-            })?,
+            None => {
+                memfd_create(c"overstep-trace", MFdFlags::MFD_CLOEXEC).map(File::from).map_err(|errno| {
+                    Failure::new(OVERSTEP_FAILED, format_args!("memfd_create: {errno}"))
+                        .next("keep the trace in a file instead: `-o FILE.ostrace`")
+                })?
+            }
         };
         Ok(Self { file, path: path.map(Path::to_path_buf) })
     }
@@ -45,7 +47,11 @@ fn named(path: &Path, force: bool) -> Result<File, Failure> {
     refuse_what_is_no_file(path)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
     options.open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             Failure::new(OVERSTEP_FAILED, format_args!("`{}` exists already", path.display()))

@@ -68,7 +68,9 @@ impl Launch {
 
         // SAFETY: other threads may run; the child makes async-signal-safe calls only (`replace_image`).
         match unsafe { fork() }.map_err(|errno| failed("fork", errno))? {
-            ForkResult::Child => replace_image(&self.path, &arguments, &environment, &signals, writer.as_raw_fd()),
+            ForkResult::Child => {
+                replace_image(&self.path, &arguments, &environment, &signals, writer.as_raw_fd())
+            }
             ForkResult::Parent { child } => {
                 drop(writer);
                 // End of file means that execve closed the pipe: the program runs.
@@ -111,9 +113,13 @@ fn refused(path: &CString, errno: i32) -> Failure {
         format_args!("`{}` cannot be run: {}", path.to_string_lossy(), io::Error::from_raw_os_error(errno)),
     );
     match errno {
-        libc::E2BIG => failure.next("pass fewer arguments or a smaller environment: overstep adds about 100 bytes"),
+        libc::E2BIG => {
+            failure.next("pass fewer arguments or a smaller environment: overstep adds about 100 bytes")
+        }
         libc::ENOEXEC => failure.next("see what it is: file PROGRAM"),
-        libc::ENOENT => failure.next("its loader or interpreter is missing: readelf -l PROGRAM | grep interpreter"),
+        libc::ENOENT => {
+            failure.next("its loader or interpreter is missing: readelf -l PROGRAM | grep interpreter")
+        }
         _ => failure,
     }
 }
@@ -182,6 +188,9 @@ mod tests {
 
     #[test]
     fn an_outer_session_is_not_handed_on() {
-        assert_eq!(with(&[("OVERSTEP_SESSION", "1:9:9:9")]), ["LD_PRELOAD=/a.so", "OVERSTEP_SESSION=1:2:3:4"]);
+        assert_eq!(
+            with(&[("OVERSTEP_SESSION", "1:9:9:9")]),
+            ["LD_PRELOAD=/a.so", "OVERSTEP_SESSION=1:2:3:4"]
+        );
     }
 }

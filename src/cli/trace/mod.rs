@@ -6,14 +6,12 @@ mod choose;
 mod embedded;
 mod file;
 mod launch;
-mod machine;
 mod notices;
 mod progress;
 mod run;
 mod session;
 mod show;
 mod supervise;
-mod tally;
 
 pub use arguments::Arguments;
 pub use run::run;

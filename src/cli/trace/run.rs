@@ -35,7 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let control = Arc::new(session::control(&settings, &arguments.functions)?);
     let agent = Agent::provide()?;
     let trace = file::Output::create(arguments.output.as_deref(), arguments.force)?;
-    let launch = Launch::new(&program, &arguments.command, &agent.path(), control.as_fd(), trace.file.as_fd())?;
+    let launch =
+        Launch::new(&program, &arguments.command, &agent.path(), control.as_fd(), trace.file.as_fd())?;
     let header = session::header(arguments, &settings);
     notices.print();
 

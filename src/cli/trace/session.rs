@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::time::SystemTime;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
@@ -12,6 +11,7 @@ use crate::event::choose::Choice;
 use crate::record::control::Settings;
 use crate::record::header::TraceHeader;
 use crate::record::shared_control::SharedControl;
+use crate::session::header;
 
 /// The command line in the agent's terms.
 pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
@@ -50,22 +50,6 @@ pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedContro
 
 /// What is known before the program starts.
 pub fn header(arguments: &Arguments, settings: &Settings) -> TraceHeader {
-    let machine = super::machine::Machine::here();
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    TraceHeader {
-        overstep: env!("CARGO_PKG_VERSION").to_owned(),
-        engine: settings.engine,
-        delivery: settings.delivery,
-        rearm: settings.rearm,
-        step: settings.step,
-        into: settings.into,
-        registers: settings.registers,
-        memory: settings.memory,
-        kernel: machine.kernel,
-        cpu: machine.cpu,
-        decoder: machine.decoder,
-        command: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        functions: arguments.functions.clone(),
-        started: since_1970.map_or(0, |elapsed| elapsed.as_secs()),
-    }
+    let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    header::header(settings, command, arguments.functions.clone())
 }

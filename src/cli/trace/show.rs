@@ -10,7 +10,7 @@ use super::arguments::Arguments;
 use super::file::Output;
 use super::notices::Notices;
 use super::supervise::WaitStatus;
-use super::{aftermath, tally};
+use super::aftermath;
 use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, NOT_STRICT, OVERSTEP_FAILED, Outcome};
 use crate::cli::presentation::Format;
@@ -44,11 +44,11 @@ pub fn show(
     // A listing for people that would be all heading is left out; programs get their header and summary.
     let empty = trace.threads().is_empty() && arguments.presentation.format == Format::Text;
     let summary = if output.path.is_some() || empty {
-        tally::of(&trace)
+        Summary::of(&trace)
     } else {
         match stdout::print(OVERSTEP_FAILED, |out| arguments.presentation.write(&trace, false, out))? {
             Written::All(summary) => summary,
-            Written::ReaderLeft => tally::of(&trace),
+            Written::ReaderLeft => Summary::of(&trace),
         }
     };
     let mut notices = Notices::new(arguments.quiet, arguments.presentation.color);

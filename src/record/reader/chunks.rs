@@ -61,7 +61,7 @@ fn header(rest: &[u8], offset: usize) -> Option<(Chunk<'_>, usize)> {
     let header_crc = input.u32()?;
     let length = input.u32()? as usize;
     let payload_crc = input.u32()?;
-    if crc32(&[&head[..at::HEADER_CRC]]) != header_crc || size < CHUNK_HEADER || size % ALIGN != 0 {
+    if crc32(&[&head[..at::HEADER_CRC]]) != header_crc || size < CHUNK_HEADER || !size.is_multiple_of(ALIGN) {
         return None;
     }
     let inside = length <= size - CHUNK_HEADER;

@@ -9,6 +9,10 @@ use crate::record::verdict::Verdict;
 
 /// One row or marker, in the order it happened in its thread.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every entry is a step; a box would be an allocation per row"
+)]
 pub enum Entry {
     Step(StepEntry),
     Marker(MarkerEntry),

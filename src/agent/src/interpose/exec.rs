@@ -66,7 +66,9 @@ pub unsafe extern "C" fn execveat(
     flags: c_int,
 ) -> c_int {
     // SAFETY: the caller's arrays, passed on.
-    unsafe { with_session(environment, |environment| real::execveat(fd, path, arguments, environment, flags)) }
+    unsafe {
+        with_session(environment, |environment| real::execveat(fd, path, arguments, environment, flags))
+    }
 }
 
 /// Turns `f(first, string, string, …, NULL)` into `$list(first, array)`: the strings in registers are pushed in
