@@ -1,6 +1,6 @@
 //! The functions that ours stand in front of.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The next definition of a function behind this library's, looked up once.
@@ -21,8 +21,8 @@ impl Real {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: a NUL-terminated name.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        // SAFETY: a NUL-terminated name, and dlsym's type.
+        let found = unsafe { real_dlsym()(libc::RTLD_NEXT, self.name.as_ptr()) };
         if found.is_null() {
             // SAFETY: nothing the program could do instead.
             unsafe { libc::abort() };
@@ -30,6 +30,27 @@ impl Real {
         self.address.store(found, Ordering::Relaxed);
         found
     }
+}
+
+type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+unsafe extern "C" {
+    fn dlvsym(handle: *mut c_void, symbol: *const c_char, version: *const c_char) -> *mut c_void;
+}
+
+/// The C library's dlsym. Asking by that name would find this library's own, which asks here: dlvsym(3) is the
+/// one lookup that nothing stands in front of. Moved from libdl to libc, and versioned anew, in glibc 2.34.
+fn real_dlsym() -> Dlsym {
+    for version in [c"GLIBC_2.34", c"GLIBC_2.2.5"] {
+        // SAFETY: NUL-terminated strings.
+        let found = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+        if !found.is_null() {
+            // SAFETY: dlsym has this type.
+            return unsafe { std::mem::transmute::<*mut c_void, Dlsym>(found) };
+        }
+    }
+    // SAFETY: nothing the program could do instead.
+    unsafe { libc::abort() }
 }
 
 /// Defines a function that reaches the real one of the same name and type.
