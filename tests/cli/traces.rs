@@ -121,7 +121,8 @@ fn counts_and_limits_choose_calls_and_steps() {
     let calls = |options: &[&str]| {
         let options = [&["-f", "gcd", "--format", "json"], options].concat();
         let traced = trace(&options, &program.path, &["48", "18"]);
-        let mut calls: Vec<_> = objects(&traced.stdout, "step").iter().filter_map(|it| it["call"].as_u64()).collect();
+        let mut calls: Vec<_> =
+            objects(&traced.stdout, "step").iter().filter_map(|it| it["call"].as_u64()).collect();
         let steps = calls.len();
         calls.dedup();
         (calls, steps)

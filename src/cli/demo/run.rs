@@ -35,9 +35,7 @@ impl Function {
     /// Its code, and a call of it with arguments that make a listing of readable length.
     fn entry_and_call(self) -> (*const (), fn() -> u64) {
         match self {
-            Self::Gcd => {
-                (functions::gcd as *const (), || functions::gcd(black_box(48), black_box(18)))
-            }
+            Self::Gcd => (functions::gcd as *const (), || functions::gcd(black_box(48), black_box(18))),
             Self::Fibonacci => (functions::fibonacci as *const (), || functions::fibonacci(black_box(5))),
             Self::Collatz => (functions::collatz as *const (), || functions::collatz(black_box(6))),
         }

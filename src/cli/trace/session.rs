@@ -43,6 +43,7 @@ pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedContro
         let failure = Failure::new(OVERSTEP_FAILED, format_args!("cannot set up the session: {error}"));
         match error.raw_os_error() {
             Some(libc::EMFILE) => failure.next("raise the limit on open files: ulimit -n 64"),
+            Some(libc::EFBIG) => failure.next("raise the limit on the size of files: ulimit -f unlimited"),
             _ => failure,
         }
     })

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use nix::unistd::Pid;
 
+use super::aftermath;
 use super::arguments::Arguments;
 use super::file::Output;
 use super::notices::Notices;
 use super::supervise::WaitStatus;
-use super::aftermath;
 use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, NOT_STRICT, OVERSTEP_FAILED, Outcome};
 use crate::cli::presentation::Format;

@@ -55,7 +55,9 @@ pub fn run(start: impl FnOnce() -> Result<Pid, Failure>) -> Result<WaitStatus, F
     let _ = forwarded.thread_unblock();
     let status = wait(program);
     // What follows is overstep's own work, which Ctrl-C may end.
-    at_start.restore_dispositions(|signal| IGNORED.contains(&signal) || FORWARDED.iter().any(|it| *it as i32 == signal));
+    at_start.restore_dispositions(|signal| {
+        IGNORED.contains(&signal) || FORWARDED.iter().any(|it| *it as i32 == signal)
+    });
     status
 }
 
