@@ -1,5 +1,7 @@
 //! Return addresses, as the traced calls pushed them.
 
+use std::collections::VecDeque;
+
 use iced_x86::Instruction;
 
 use crate::address::RuntimeAddr;
@@ -15,7 +17,7 @@ const DEEPEST: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct CallStack {
     /// Slot address and return address, the innermost last.
-    frames: Vec<(RuntimeAddr, RuntimeAddr)>,
+    frames: VecDeque<(RuntimeAddr, RuntimeAddr)>,
 }
 
 impl CallStack {
@@ -33,9 +35,9 @@ impl CallStack {
             let slot = RuntimeAddr(rsp.0.wrapping_sub(8));
             self.drop_below(slot.plus(1));
             if self.frames.len() == DEEPEST {
-                self.frames.remove(0);
+                self.frames.pop_front();
             }
-            self.frames.push((slot, RuntimeAddr(instruction.next_ip())));
+            self.frames.push_back((slot, RuntimeAddr(instruction.next_ip())));
         } else if Class::of(instruction) == Class::Return {
             self.drop_below(rsp.plus(1));
         }
@@ -43,8 +45,8 @@ impl CallStack {
 
     /// Forgets frames whose slot lies below `address`: their calls are over.
     fn drop_below(&mut self, address: RuntimeAddr) {
-        while self.frames.last().is_some_and(|(slot, _)| *slot < address) {
-            self.frames.pop();
+        while self.frames.back().is_some_and(|(slot, _)| *slot < address) {
+            self.frames.pop_back();
         }
     }
 }

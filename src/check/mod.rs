@@ -7,6 +7,8 @@ pub mod path;
 pub mod recorded_memory;
 pub mod report;
 pub mod summary;
+mod thread_check;
+pub mod vendor;
 pub mod verify;
 
 #[cfg(test)]

@@ -8,17 +8,21 @@ use crate::record::verdict::Verdict;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Control {
     At(RuntimeAddr),
+    /// Here, after a native stretch, unless that called back into a traced function.
+    Back(RuntimeAddr),
     /// The trace does not say: nothing was recorded yet, or a marker broke the chain.
     #[default]
     Unknown,
 }
 
 impl Control {
-    /// Whether a row at `address` continues the path; `None` where nothing can be said.
+    /// Where a row had to be if not at `address`; `None` if it may be there. `is_entry` says whether a function
+    /// starts at `address`.
     #[must_use]
-    pub fn continues(self, address: RuntimeAddr) -> Option<bool> {
+    pub fn elsewhere(self, address: RuntimeAddr, is_entry: impl FnOnce() -> bool) -> Option<RuntimeAddr> {
         match self {
-            Self::At(expected) => Some(expected == address),
+            Self::At(expected) => (expected != address).then_some(expected),
+            Self::Back(expected) => (expected != address && !is_entry()).then_some(expected),
             Self::Unknown => None,
         }
     }
@@ -28,17 +32,18 @@ impl Control {
     pub const fn after(self, marker: &Marker) -> (Self, Option<RuntimeAddr>) {
         match marker {
             Marker::Enter { registers, .. } => (Self::At(registers.rip), None),
-            Marker::Native { target, resume } => (Self::At(*resume), Some(*target)),
+            Marker::Native { target, resume } => (Self::Back(*resume), Some(*target)),
             Marker::Signal { handler, .. } => (Self::At(*handler), None),
-            // The signal's handler may have changed the frame that it returns to; a section may have aborted;
-            // what was lost may have gone anywhere.
-            Marker::Sigreturn
+            // A signal's handler may have changed the frame that it returns to, or left by siglongjmp; a section
+            // may have aborted; what was lost may have gone anywhere.
+            Marker::Fault { .. }
+            | Marker::Sigreturn
             | Marker::Rseq { .. }
             | Marker::Lost { .. }
             | Marker::Leave { .. }
             | Marker::Exec
             | Marker::Exit { .. } => (Self::Unknown, None),
-            Marker::Fault { .. } | Marker::Masked { .. } | Marker::Fork { .. } => (self, None),
+            Marker::Masked { .. } | Marker::Fork { .. } => (self, None),
         }
     }
 }

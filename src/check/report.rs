@@ -89,10 +89,10 @@ impl fmt::Display for Report {
         }
         let Evidence { state, call_stack, bytes, none } = self.evidence;
         writeln!(f, "{} rows checked, {} findings", self.summary.steps, self.flaws)?;
-        write!(f, "successors: {state} computed from the recorded state")?;
+        write!(f, "successors: {state} computed from the instruction and the state recorded with it")?;
         for (count, how) in [
             (call_stack, "confirmed by the call that pushed the return address"),
-            (bytes, "only tested against the ways the bytes allow (registers not recorded)"),
+            (bytes, "only tested against the ways the bytes allow (no registers recorded there)"),
             (none, "open (the memory that decides is not recorded; trace with --memory)"),
         ] {
             if count > 0 {
@@ -113,7 +113,11 @@ impl fmt::Display for Report {
                 self.differs_from_file
             )?;
         }
-        let compared = if self.counted { "equals the stops handled" } else { "not compared" };
+        let compared = if self.counted {
+            "equals the stops handled"
+        } else {
+            "not in this file; the tracer compares it at the end of each call"
+        };
         write!(f, "\nstep event's own count: {compared}")
     }
 }

@@ -65,6 +65,12 @@ pub struct Synthetic {
     pub depth: u32,
 }
 
+impl Default for Synthetic {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Synthetic {
     /// The program's code, symbols and module, and no rows.
     pub fn new() -> Self {
@@ -227,7 +233,7 @@ fn run_gcd(offset: u64, registers: &mut Registers) {
             let value = general[RCX];
             registers.rflags = 0x202
                 | if value == 0 { flag::ZF } else { 0 }
-                | if value.count_ones() % 2 == 0 { flag::PF } else { 0 };
+                | if value.count_ones().is_multiple_of(2) { flag::PF } else { 0 };
         }
         0x114c => general[RSP] += 8,
         _ => {}

@@ -235,3 +235,41 @@ fn block_interiors_are_reconstructed_and_branches_still_proved() {
 fn an_empty_trace_proves_nothing() {
     assert!(!verify(&Synthetic::new().read()).holds());
 }
+
+#[test]
+fn a_native_stretch_comes_back_or_calls_back() {
+    let run = |again: u64, depth| {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1168);
+        trace.step(0x1030, |registers| registers.general[crate::registers::RSP] -= 8, |_| {});
+        trace.marker(Marker::Native { target: at(0x1030), resume: at(0x116d) });
+        (trace.registers.rip, trace.depth) = (at(again), depth);
+        trace.step(again + if again == 0x116d { 5 } else { 2 }, |_| {}, |_| {});
+        verify(&trace.read())
+    };
+    let back = run(0x116d, 0);
+    assert!(back.holds(), "{back}");
+    assert_eq!(back.connected, 2);
+    let callback = run(0x1139, 1);
+    assert!(callback.holds(), "gcd called by what ran natively: {callback}");
+    only(&run(0x113b, 1), Flaw::Discontinuous);
+}
+
+#[test]
+fn a_native_stretch_starts_where_control_went() {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1168);
+    trace.step(0x1030, |registers| registers.general[crate::registers::RSP] -= 8, |_| {});
+    trace.marker(Marker::Native { target: at(0x1040), resume: at(0x116d) });
+    only(&verify(&trace.read()), Flaw::Discontinuous);
+}
+
+#[test]
+fn a_damaged_file_does_not_hold() {
+    let mut bytes = gcd_call().bytes();
+    // Inside the events of the only step chunk, which is 4 KiB long and the last in the file.
+    let event = bytes.len() - 4096 + 64 + 200;
+    bytes[event] ^= 1;
+    let report = verify(&crate::record::reader::Trace::from_bytes(bytes).unwrap());
+    only(&report, Flaw::Damage);
+}

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "block copies are reached through pointers into the trace window")]
 
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crate::address::RuntimeAddr;
 use crate::record::code::BLOCK;
@@ -19,6 +19,8 @@ struct Place {
     /// The recorded bytes. ATOMICS: stored (release) by the claimer once they are in the trace, loaded
     /// (acquire) by any thread; null until then.
     bytes: AtomicPtr<u8>,
+    /// The page can be executed but not read. ATOMICS: stored before `bytes`, which publishes it.
+    unreadable: AtomicBool,
 }
 
 /// An open-addressed table that only grows.
@@ -28,19 +30,28 @@ pub struct Blocks {
 
 /// What the table says of a block.
 pub(super) enum Found<'a> {
-    /// Recorded, as these bytes.
-    Recorded(&'a [u8; BLOCK]),
+    Recorded(Block<'a>),
     /// Nobody has it: the caller has just claimed it and must [`Claim::publish`] it.
     Claimed(Claim<'a>),
     /// Another thread is recording it right now, or the table is full.
     Unavailable,
 }
 
+/// A block of code in the trace.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) bytes: &'a [u8; BLOCK],
+    /// Memory can be read in place.
+    pub(super) readable: bool,
+}
+
 pub(super) struct Claim<'a>(&'a Place);
 
 impl Claim<'_> {
     /// Announces where the trace holds the block.
-    pub(super) fn publish(self, bytes: *const [u8; BLOCK]) {
+    pub(super) fn publish(self, block: Block<'_>) {
+        let bytes: *const [u8; BLOCK] = block.bytes;
+        self.0.unreadable.store(!block.readable, Ordering::Relaxed);
         self.0.bytes.store(bytes.cast_mut().cast(), Ordering::Release);
     }
 }
@@ -62,7 +73,11 @@ impl Blocks {
                     // SAFETY:
                     // - published pointers lead to a block in the trace window, which stays mapped;
                     // - a published block is never written again.
-                    return Found::Recorded(unsafe { &*bytes.cast::<[u8; BLOCK]>() });
+                    let bytes = unsafe { &*bytes.cast::<[u8; BLOCK]>() };
+                    return Found::Recorded(Block {
+                        bytes,
+                        readable: !place.unreadable.load(Ordering::Relaxed),
+                    });
                 }
                 Err(_) => {}
             }

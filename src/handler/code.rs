@@ -4,14 +4,15 @@
 
 use iced_x86::Instruction;
 
-use super::blocks::Found;
+use super::blocks::{Block, Found};
 use super::known::{KnownImage, KnownSymbol};
 use super::process::Process;
 use crate::address::{ElfAddr, RuntimeAddr};
 use crate::image::boundary::{Boundary, InstructionMap};
 use crate::image::class::Class;
 use crate::image::decode::{MAX_LENGTH, decode};
-use crate::image::memory::{Memory, OwnMemory};
+use crate::image::memory::Memory;
+use crate::raw;
 use crate::record::buffer::NoRoom;
 use crate::record::code::{BLOCK, CodeBlock, NO_MODULE, SymbolRef};
 
@@ -63,19 +64,17 @@ pub(super) enum NoInstruction {
 /// Reads and decodes the instruction at `at`, and sees to it that the trace has its bytes.
 ///
 /// # Signal safety
-/// Reads the page that the CPU is about to execute; reads the page after it by process_vm_readv, which cannot
-/// fault. Decoding looks up iced-x86's tables, touched before arming.
+/// Memory is read in place only where a block of it has been read by process_vm_readv before, which cannot fault.
+/// Decoding looks up iced-x86's tables, touched before arming.
 pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetched, NoInstruction> {
+    let first = recorded_block(process, tid, block_of(at))?;
     let mut bytes = [0; MAX_LENGTH];
-    let here = (PAGE - at.0 % PAGE).min(MAX_LENGTH as u64) as usize;
-    let (this_page, next_page) = bytes.split_at_mut(here);
-    // SAFETY: `at` is where the CPU goes next, so its page is mapped; execute-only pages need memory protection
-    // keys, and fault here as kernel-facts case 47 says.
-    copy(unsafe { std::slice::from_raw_parts(at.0 as *const u8, here) }, this_page);
-    let more = !next_page.is_empty() && OwnMemory::new().read(at.plus(here as u64), next_page);
-    let beyond = if more { MAX_LENGTH } else { here };
-    let available = bytes.get(..beyond).unwrap_or(&bytes);
-    let instruction = decode(available, at, process.vendor).map_err(|_| NoInstruction::Undecodable)?;
+    let available = match first {
+        Some(block) if !block.readable => from_block(block.bytes, at, &mut bytes),
+        _ => from_memory(process, at, &mut bytes),
+    };
+    let instruction = decode(bytes.get(..available).unwrap_or(&bytes), at, process.vendor)
+        .map_err(|_| NoInstruction::Undecodable)?;
 
     let mut differs = false;
     let mut done = 0;
@@ -83,16 +82,36 @@ pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetc
         let part = at.plus(done as u64);
         let offset = part.0 as usize % BLOCK;
         let length = (instruction.len() - done).min(BLOCK - offset);
-        let recorded = recorded_block(process, tid, RuntimeAddr(part.0 - offset as u64))?;
-        let same =
-            recorded.and_then(|block| block.get(offset..offset + length)) == bytes.get(done..done + length);
-        differs |= !same;
+        let block = if done == 0 { first } else { recorded_block(process, tid, block_of(part))? };
+        let recorded = block.and_then(|block| block.bytes.get(offset..offset + length));
+        differs |= recorded != bytes.get(done..done + length);
         done += length;
     }
     Ok(Fetched { class: Class::of(&instruction), instruction, bytes, differs })
 }
 
-/// Copies equal lengths without a call to memcpy.
+fn block_of(at: RuntimeAddr) -> RuntimeAddr {
+    RuntimeAddr(at.0 & !(BLOCK as u64 - 1))
+}
+
+/// Bytes from `at` on as the block has them: how many.
+fn from_block(block: &[u8; BLOCK], at: RuntimeAddr, bytes: &mut [u8; MAX_LENGTH]) -> usize {
+    let rest = block.get(at.0 as usize % BLOCK..).unwrap_or(&[]);
+    copy(rest, bytes);
+    rest.len().min(MAX_LENGTH)
+}
+
+/// Bytes from `at` on as memory has them now: how many.
+fn from_memory(process: &Process, at: RuntimeAddr, bytes: &mut [u8; MAX_LENGTH]) -> usize {
+    let here = (PAGE - at.0 % PAGE).min(MAX_LENGTH as u64) as usize;
+    let (this_page, next_page) = bytes.split_at_mut(here);
+    // SAFETY: a block of this page was readable when it was recorded, and the CPU is about to execute it.
+    copy(unsafe { std::slice::from_raw_parts(at.0 as *const u8, here) }, this_page);
+    let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
+    if more { MAX_LENGTH } else { here }
+}
+
+/// Copies as much as both have, without a call to memcpy.
 fn copy(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.iter_mut().zip(from) {
         // SAFETY: a plain store through a reference; volatile keeps the loop from becoming a libc call.
@@ -100,29 +119,32 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The block's bytes as the trace has them, recording it on first sight. `None` when another thread is at it
-/// or the table is full: then the step carries its own bytes.
+/// The block as the trace has it, recorded on first sight. `None` when another thread is at it or the table is
+/// full: then the step carries its own bytes.
 fn recorded_block(
     process: &Process,
     tid: u32,
     block: RuntimeAddr,
-) -> Result<Option<&[u8; BLOCK]>, NoInstruction> {
+) -> Result<Option<Block<'_>>, NoInstruction> {
     match process.blocks.find(block) {
-        Found::Recorded(bytes) => Ok(Some(bytes)),
+        Found::Recorded(block) => Ok(Some(block)),
         Found::Unavailable => Ok(None),
         Found::Claimed(claim) => {
-            let bytes = record_block(process, tid, block).map_err(|_| NoInstruction::NoRoom)?;
-            claim.publish(bytes);
-            // SAFETY: the block just written to the trace window, which stays mapped.
-            Ok(Some(unsafe { &*bytes }))
+            let block = record_block(process, tid, block).map_err(|_| NoInstruction::NoRoom)?;
+            claim.publish(block);
+            Ok(Some(block))
         }
     }
 }
 
-fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*const [u8; BLOCK], NoRoom> {
+fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<Block<'static>, NoRoom> {
     let image = process.image();
-    // SAFETY: a block does not cross a page, and part of it is about to be executed.
-    let bytes = unsafe { &*(address.0 as *const [u8; BLOCK]) };
+    let memory = process.memory();
+    let mut bytes = [0; BLOCK];
+    let readable = memory.read(address, &mut bytes);
+    if !readable {
+        read_unreadable(address, &mut bytes);
+    }
     let mut known = [0; BLOCK / 8];
     let mut start = [0; BLOCK / 8];
     let mut differs = [0; BLOCK / 8];
@@ -137,18 +159,39 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<*co
             let offset = address.since(code.range.start);
             let mut original = [0; BLOCK];
             let inside = offset.checked_add(BLOCK as u64).is_some_and(|end| end <= length);
-            if inside && OwnMemory::new().read(file.plus(offset), &mut original) {
-                differences(bytes, &original, &mut differs);
+            if inside && memory.read(file.plus(offset), &mut original) {
+                differences(&bytes, &original, &mut differs);
             }
         }
     }
-    let block = CodeBlock { address, bytes, known: &known, start: &start, differs: &differs, module };
+    let block = CodeBlock { address, bytes: &bytes, known: &known, start: &start, differs: &differs, module };
     let symbols = image.symbols_in(address, address.plus(BLOCK as u64), SYMBOLS_PER_BLOCK);
     let mut named = [NO_SYMBOL; SYMBOLS_PER_BLOCK];
     for (to, from) in named.iter_mut().zip(symbols) {
         *to = symbol_ref(image, from);
     }
-    process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))
+    let recorded = process.buffer.code(tid, &block, named.get(..symbols.len()).unwrap_or(&named))?;
+    // SAFETY: the block just written to the trace window, which stays mapped as long as the process is armed.
+    Ok(Block { bytes: unsafe { &*recorded }, readable })
+}
+
+/// Reads memory that may only be executed (protection keys), the way a debugger does. Zeros where that fails too.
+///
+/// # Signal safety
+/// openat, pread64 and close.
+fn read_unreadable(at: RuntimeAddr, into: &mut [u8]) {
+    let path = c"/proc/self/mem";
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
+    // SAFETY: a NUL-terminated path; the read is bounded by the slice; the descriptor is ours.
+    unsafe {
+        let opened =
+            raw::syscall(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0]);
+        if let Ok(fd) = opened {
+            let (to, length) = (into.as_mut_ptr() as u64, into.len() as u64);
+            let _ = raw::syscall(libc::SYS_pread64, [fd, to, length, at.0, 0, 0]);
+            let _ = raw::syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
+        }
+    }
 }
 
 /// Sets one bit for each byte that the instruction map knows, and one for each that starts an instruction.

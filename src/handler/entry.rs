@@ -11,7 +11,7 @@ use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
 use super::thread::Phase;
 use crate::address::RuntimeAddr;
-use crate::image::memory::{Memory, OwnMemory};
+use crate::image::memory::Memory;
 use crate::raw;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
@@ -100,7 +100,6 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     }
     if sender == Sender::Step {
         thread.step_stops += 1;
-        process.buffer.counters().stops.fetch_add(1, Ordering::Relaxed);
     }
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();
@@ -160,7 +159,7 @@ fn enter(mut stepper: Stepper<'_>) {
     let rsp = stepper.saved.rsp();
     let mut return_address = [0; 8];
     // Unreadable only if the program is about to fault on its own stack.
-    let _ = OwnMemory::new().read(RuntimeAddr(rsp), &mut return_address);
+    let _ = process.memory().read(RuntimeAddr(rsp), &mut return_address);
     let frame = Frame { slot: rsp, returns_to: RuntimeAddr(u64::from_le_bytes(return_address)) };
     let nested = !stepper.call_is_over_at_entry();
     match stepper.thread.phase {

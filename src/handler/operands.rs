@@ -19,8 +19,8 @@ pub(super) const NONE: MemoryAccess =
 pub(super) fn before(
     instruction: &Instruction,
     registers: &Registers,
+    memory: OwnMemory,
 ) -> [Option<MemoryAccess>; MOST_OPERANDS] {
-    let memory = OwnMemory::new();
     let mut out = [None; MOST_OPERANDS];
     for (to, operand) in out.iter_mut().zip(operands(instruction, registers, &memory).as_slice()) {
         let size = operand.size.min(64) as u8;
@@ -44,8 +44,7 @@ pub(super) fn before(
 ///
 /// # Signal safety
 /// As [`before`].
-pub(super) fn after(operands: &mut [Option<MemoryAccess>; MOST_OPERANDS]) {
-    let memory = OwnMemory::new();
+pub(super) fn after(operands: &mut [Option<MemoryAccess>; MOST_OPERANDS], memory: OwnMemory) {
     for operand in operands.iter_mut().flatten().filter(|operand| !matches!(operand.access, Access::Read)) {
         let (address, size) = (operand.address, usize::from(operand.size));
         if let Some(value) = operand.value.get_mut(..size) {

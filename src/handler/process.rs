@@ -14,10 +14,11 @@ use crate::address::RuntimeAddr;
 use crate::event::attr::{self, Attr};
 use crate::event::open;
 use crate::image::decode::Vendor;
+use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
-use crate::record::modules::ModuleRef;
 use crate::record::control::{Delivery, Progress, Settings};
+use crate::record::modules::ModuleRef;
 
 /// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
 /// registers, and one stays with the program.
@@ -119,7 +120,8 @@ impl Process {
         let length = (end & !(PAGE - 1)).saturating_sub(tables);
         // SAFETY: pages of this private mapping that hold only the tables: they read as zeros again, which is the
         // empty table.
-        let _ = unsafe { raw::syscall(libc::SYS_madvise, [tables, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
+        let _ =
+            unsafe { raw::syscall(libc::SYS_madvise, [tables, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
     }
 
     /// Makes this the process the handler serves.
@@ -184,6 +186,11 @@ impl Process {
     /// The traced function that starts at `address`.
     pub(super) fn function_at(&self, address: RuntimeAddr) -> Option<TracedFunction> {
         self.functions.iter().flatten().copied().find(|function| function.entry == address)
+    }
+
+    /// This process's memory.
+    pub(super) fn memory(&self) -> OwnMemory {
+        OwnMemory::of(self.pid.load(Ordering::Relaxed))
     }
 
     /// Writes what every reader of the trace needs, once this process is the traced one. Without room for it the

@@ -1,5 +1,9 @@
 //! From one stop to the next: write what the last stretch proved, then work out what must come.
 
+#![allow(unsafe_code, reason = "one byte of the program's stack is corrected")]
+
+use std::sync::atomic::Ordering;
+
 use super::code::{Fetched, NoInstruction, fetch, name_target};
 use super::frames::Frame;
 use super::operands;
@@ -10,7 +14,6 @@ use super::stack::bounds_of;
 use super::thread::{Phase, Thread};
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
-use crate::image::memory::OwnMemory;
 use crate::image::successor::{Successor, Transfer, USER_CS, successor};
 use crate::record::buffer::NoRoom;
 use crate::record::control::{Delivery, Engine, StepMode};
@@ -62,9 +65,10 @@ impl Stepper<'_> {
             Err(NoInstruction::Undecodable) => return self.fault(libc::SIGILL as u32, registers.rip),
         };
         if self.process.settings.memory {
-            self.thread.pending.operands = operands::before(&fetched.instruction, &registers);
+            self.thread.pending.operands =
+                operands::before(&fetched.instruction, &registers, self.process.memory());
         }
-        let memory = OwnMemory::new();
+        let memory = self.process.memory();
         match successor(&fetched.instruction, &registers, &memory) {
             Successor::One(next) | Successor::Far { to: next, selector: USER_CS } => {
                 self.predict(fetched, &registers, self.perhaps_wrong(next));
@@ -152,7 +156,7 @@ impl Stepper<'_> {
                 let mut here = *registers;
                 here.rip = at;
                 here.general[RSP] = rsp;
-                match successor(&fetched.instruction, &here, &OwnMemory::new()) {
+                match successor(&fetched.instruction, &here, &self.process.memory()) {
                     Successor::One(next) => next,
                     _ => return Some(at),
                 }
@@ -249,6 +253,7 @@ impl Stepper<'_> {
     pub(super) fn prove(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
         let native = self.thread.phase == Phase::Native;
+        self.hide_trap_flag(registers.general[RSP]);
         self.thread.frames.pop_above(registers.general[RSP], self.thread.bounds);
         let written = if native {
             self.thread.writer.sync(&self.process.buffer, &registers)
@@ -262,6 +267,17 @@ impl Stepper<'_> {
             return self.leave();
         }
         self.arrive(verdict);
+    }
+
+    /// `pushf` has stored the TF that is ours: takes it out of the program's stack.
+    fn hide_trap_flag(&mut self, rsp: u64) {
+        let pushed = self.thread.pending.rows().last().is_some_and(|row| row.fetched.class == Class::Pushf);
+        if self.thread.trap_flag && pushed {
+            // TF is bit 8 of the value, whatever its size.
+            let byte = (rsp.wrapping_add(1)) as *mut u8;
+            // SAFETY: the CPU has just written there, on the program's stack, and the program does not run.
+            unsafe { byte.write_volatile(byte.read_volatile() & !1) };
+        }
     }
 
     /// Writes all pending rows, `after` being the registers behind the last of them.
@@ -279,7 +295,7 @@ impl Stepper<'_> {
         let shadow = thread.pending.rows().first().is_some_and(|row| row.fetched.class == Class::LoadsSs);
         let pair = shadow && thread.pending.rows().len() == 2;
         if alone {
-            operands::after(&mut thread.pending.operands);
+            operands::after(&mut thread.pending.operands, self.process.memory());
         }
         let mut memory = [operands::NONE; super::pending::MOST_OPERANDS];
         let mut used = 0;
@@ -368,16 +384,7 @@ impl Stepper<'_> {
 
     /// The call is over: everything of ours is taken back.
     pub(super) fn end(&mut self) {
-        if let Some(counted) = self.thread.step.count()
-            && self.process.settings.engine == Engine::Breakpoint
-            && counted != self.thread.step_stops
-        {
-            let detail = counted.wrapping_sub(self.thread.step_stops);
-            self.thread.step_stops = counted;
-            let found = self.saved.rip();
-            let lost = Marker::Lost { reason: LostReason::Uncounted, expected: found, found, detail };
-            let _ = self.thread.writer.marker(&self.process.buffer, &lost);
-        }
+        self.compare_counts();
         self.thread.step.lift();
         self.thread.guard.lift();
         self.saved.set_flag(flag::TF, false);
@@ -386,6 +393,24 @@ impl Stepper<'_> {
         self.thread.pending.clear();
         self.thread.phase = Phase::Idle;
         self.pass_standing();
+    }
+
+    /// What the step event counted must be what its stops were: a hit that no handler saw is a lost row.
+    fn compare_counts(&mut self) {
+        let Some(counted) = self.thread.step.count() else { return };
+        let hits = counted.wrapping_sub(self.thread.step_hits);
+        self.thread.step_hits = counted;
+        let missing = counted.wrapping_sub(self.thread.step_stops);
+        let counters = self.process.buffer.counters();
+        counters.step_hits.fetch_add(hits, Ordering::Relaxed);
+        counters.stops.fetch_add(hits.wrapping_sub(missing), Ordering::Relaxed);
+        if missing != 0 {
+            self.thread.step_stops = counted;
+            let found = self.saved.rip();
+            let lost =
+                Marker::Lost { reason: LostReason::Uncounted, expected: found, found, detail: missing };
+            let _ = self.thread.writer.marker(&self.process.buffer, &lost);
+        }
     }
 
     /// Steps of this call are missing from here on; only its end is awaited, and the program runs on.

@@ -55,6 +55,8 @@ pub(super) struct Thread {
     pub(super) rows: u64,
     /// Stops that the step event delivered since it was opened.
     pub(super) step_stops: u64,
+    /// What the step event had counted when its count was last read.
+    pub(super) step_hits: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
     /// The program's alternate stack, which the tracer's stands in for.
@@ -130,6 +132,7 @@ impl Threads {
             thread.guard.close();
             thread.phase = Phase::Idle;
             thread.step_stops = 0;
+            thread.step_hits = 0;
             thread.program_stack = NO_STACK;
             thread.writer = ThreadWriter::new();
         }
@@ -216,6 +219,7 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).expected).write(RuntimeAddr(0));
         (&raw mut (*thread).rows).write(0);
         (&raw mut (*thread).step_stops).write(0);
+        (&raw mut (*thread).step_hits).write(0);
         (&raw mut (*thread).trap_flag).write(false);
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);

@@ -29,15 +29,17 @@ pub fn strip_version(name: &str) -> &str {
 /// The name of the function that a clone is a clone of: `f.isra.0.cold` is `f`.
 #[must_use]
 pub fn base(name: &str) -> &str {
-    // A leading dot starts a name, not a suffix.
-    let end = CLONE_SUFFIXES.iter().filter_map(|s| name.find(s)).filter(|&at| at > 0).min();
+    // A leading dot starts a name, not a suffix. Dot by dot: this runs for every symbol of a process, and most
+    // names have none.
+    let mut dots = name.match_indices('.').map(|(at, _)| at).filter(|&at| at > 0);
+    let end = dots.find(|&at| CLONE_SUFFIXES.iter().any(|suffix| name[at..].starts_with(suffix)));
     end.map_or(name, |end| &name[..end])
 }
 
 /// Of a `.cold` part, the symbol that it was cut out of: `f.isra.0.cold` is part of `f.isra.0`.
 #[must_use]
 pub fn cold_part_of(name: &str) -> Option<&str> {
-    let at = name.rfind(".cold")?;
+    let at = if name.contains('.') { name.rfind(".cold")? } else { return None };
     let rest = &name[at + ".cold".len()..];
     let numbered = rest.strip_prefix('.').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     (at > 0 && (rest.is_empty() || numbered)).then(|| &name[..at])

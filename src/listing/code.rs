@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter,
-    NasmFormatter, SymbolResolver, SymbolResult,
+    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, NasmFormatter, SymbolResolver,
+    SymbolResult,
 };
 
 use super::hex;
@@ -14,11 +14,15 @@ use super::options::Syntax;
 use super::place::{Place, file_name};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
-use crate::record::header::DecoderVendor;
+use crate::check::vendor::vendor_of;
+use crate::image::decode::{Vendor, decode};
 use crate::record::reader::{CodeBytes, StepEntry, Trace};
 
 /// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
 const CACHED: usize = 1 << 16;
+
+/// Columns for a symbol and offset in a line. Demangled names run to hundreds.
+pub const NAME: usize = 24;
 
 /// One executed instruction in all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +30,16 @@ pub struct Code {
     pub place: Place,
     /// `a.out+0x1139`, or the bare address.
     pub in_module: String,
-    /// `gcd+0x3`; empty outside every symbol.
+    /// `gcd+0x3` in at most [`NAME`] columns; empty outside every symbol.
     pub in_symbol: String,
+    /// The symbol's whole name, where [`Code::in_symbol`] had to shorten it.
+    pub long_symbol: Option<Rc<str>>,
     /// The instruction's own bytes in memory order, `4889f8`; all that were recorded where they do not decode.
     pub hex: String,
     /// Disassembly with symbolic targets: `jne gcd+0x14`.
     pub text: String,
+    /// The same with its target in at most [`NAME`] columns, for lines with columns.
+    pub cell: String,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
 }
@@ -40,7 +48,7 @@ pub struct Code {
 pub struct CodeTexts<'t> {
     trace: &'t Trace,
     formatter: Box<dyn Formatter>,
-    decoder_options: u32,
+    vendor: Vendor,
     target: Rc<RefCell<Option<Target>>>,
     cache: HashMap<RuntimeAddr, Rc<Code>>,
 }
@@ -49,12 +57,8 @@ impl<'t> CodeTexts<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, syntax: Syntax) -> Self {
         let target = Rc::default();
-        let decoder_options = match trace.header.decoder {
-            DecoderVendor::Amd => DecoderOptions::AMD,
-            DecoderVendor::Intel => DecoderOptions::NONE,
-        };
         let formatter = formatter(syntax, Rc::clone(&target));
-        Self { trace, formatter, decoder_options, target, cache: HashMap::new() }
+        Self { trace, formatter, vendor: vendor_of(trace), target, cache: HashMap::new() }
     }
 
     /// The instruction that `step` retired.
@@ -72,28 +76,49 @@ impl<'t> CodeTexts<'t> {
     }
 
     fn read(&mut self, step: &StepEntry) -> Code {
-        let instruction = Decoder::with_ip(64, &step.bytes, step.address.0, self.decoder_options).decode();
-        let (length, text) = if step.bytes.is_empty() {
-            (0, "(code not recorded)".to_owned())
-        } else if instruction.is_invalid() {
-            (step.bytes.len(), "(bad)".to_owned())
-        } else {
-            *self.target.borrow_mut() = self.target_of(&instruction);
-            let mut text = String::new();
-            self.formatter.format(&instruction, &mut text);
-            (instruction.len(), text)
+        let said = |length, text: &str| (length, text.to_owned(), text.to_owned());
+        let (length, text, cell) = match decode(&step.bytes, step.address, self.vendor) {
+            Ok(instruction) => {
+                let (text, cell) = self.disassemble(&instruction);
+                (instruction.len(), text, cell)
+            }
+            Err(_) if step.bytes.is_empty() => said(0, "(code not recorded)"),
+            Err(_) => said(step.bytes.len(), "(bad)"),
         };
         let place = Place::of(self.trace, step.address);
         let mut hex = String::with_capacity(2 * length);
         hex::push_bytes(&mut hex, &step.bytes[..length]);
+        let in_symbol = place.in_symbol_within(NAME).unwrap_or_default();
+        let long_symbol = place.symbol.as_ref().filter(|_| in_symbol.starts_with('…'));
         Code {
             in_module: place.in_module(step.address),
-            in_symbol: place.in_symbol().unwrap_or_default(),
+            long_symbol: long_symbol.map(|(name, _)| Rc::clone(name)),
+            in_symbol,
             place,
             hex,
             text,
+            cell,
             recorded: step.bytes,
         }
+    }
+
+    /// The instruction's text, and the text for a cell.
+    fn disassemble(&mut self, instruction: &Instruction) -> (String, String) {
+        let target = self.target_of(instruction);
+        let short = target
+            .as_ref()
+            .filter(|target| target.short != target.name)
+            .map(|target| Target { name: target.short.clone(), ..target.clone() });
+        let text = self.format(instruction, target);
+        let cell = short.map_or_else(|| text.clone(), |short| self.format(instruction, Some(short)));
+        (text, cell)
+    }
+
+    fn format(&mut self, instruction: &Instruction, target: Option<Target>) -> String {
+        *self.target.borrow_mut() = target;
+        let mut text = String::new();
+        self.formatter.format(instruction, &mut text);
+        text
     }
 
     /// The address that the instruction names relative to itself: a branch target or RIP-relative memory.
@@ -111,13 +136,17 @@ impl<'t> CodeTexts<'t> {
             let module = self.trace.module(RuntimeAddr(instruction.ip()))?;
             place.module = Some((visible(file_name(&module.path)).into(), at.in_elf(module.bias)));
         }
-        Some(Target { address, name: place.short(at) })
+        let name = place.short(at);
+        let short = place.in_symbol_within(NAME).unwrap_or_else(|| name.clone());
+        Some(Target { address, name, short })
     }
 }
 
+#[derive(Clone)]
 struct Target {
     address: u64,
     name: String,
+    short: String,
 }
 
 /// Names the one target that the instruction being formatted has. The formatter owns its resolver for good, so

@@ -1,5 +1,6 @@
 //! Where a call's columns start, from a look at its first rows.
 
+use super::code::NAME;
 use super::rows::{Row, StepRow};
 
 /// Levels of depth shown by indentation; deeper rows state their depth instead.
@@ -25,7 +26,7 @@ impl Columns {
     #[must_use]
     pub fn fitting<'r>(rows: impl Iterator<Item = &'r Row>) -> Self {
         let mut module = Width::new(super::step_line::MODULE, 24);
-        let mut symbol = Width::new(super::step_line::SYMBOL, 20);
+        let mut symbol = Width::new(super::step_line::SYMBOL, NAME);
         let mut bytes = Width::new(super::step_line::BYTES, 16);
         let mut instruction = Width::new(super::step_line::INSTRUCTION, 36);
         for row in rows {
@@ -33,7 +34,7 @@ impl Columns {
             module.see(&row.code.in_module, 0);
             symbol.see(&row.code.in_symbol, 0);
             bytes.see(&row.code.hex, 0);
-            instruction.see(&row.code.text, beside_text(row));
+            instruction.see(&row.code.cell, beside_text(row));
         }
         const GAP: usize = 2;
         let ordinal_end = 6;

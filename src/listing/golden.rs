@@ -171,6 +171,43 @@ fn colours_add_nothing_but_escape_sequences() {
 }
 
 #[test]
+fn calls_come_in_order_of_their_numbers() {
+    let mut trace = Synthetic::new();
+    let one = |trace: &mut Synthetic, thread, call| {
+        trace.enter(thread, call, 0x1139);
+        (trace.registers.general[RDI], trace.registers.general[RSI]) = (6, 6);
+        trace.gcd(0x117b);
+        trace.marker(Marker::Leave { rax: 6, xmm0: [0; 16] });
+    };
+    one(&mut trace, THREAD, 1);
+    one(&mut trace, THREAD, 3);
+    trace.thread();
+    one(&mut trace, THREAD + 1, 2);
+    one(&mut trace, THREAD + 1, 4);
+    let text = text_of(&trace.read(), &Options::default());
+    let headings: Vec<_> = text.lines().filter(|line| line.starts_with("call")).collect();
+    assert_eq!(
+        headings,
+        [
+            "call 1: gcd (a.out+0x1139), thread 4242",
+            "call 2: gcd (a.out+0x1139), thread 4243",
+            "call 3: gcd (a.out+0x1139), thread 4242",
+            "call 4: gcd (a.out+0x1139), thread 4243",
+        ]
+    );
+    assert_eq!(text.matches("returned after 11 steps: rax 0x6 (6)").count(), 4, "{text}");
+}
+
+#[test]
+fn a_call_that_was_cut_off_says_so() {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1139);
+    trace.step(0x113b, |r| r.general[RAX] = r.general[RDI], |_| {});
+    let text = text_of(&trace.read(), &Options { summary: false, ..Options::default() });
+    assert_eq!(text.lines().last(), Some("  the trace ends here, after 1 step, without a return"));
+}
+
+#[test]
 fn without_the_summary_the_rest_is_the_same() {
     let trace = gcd_call().read();
     let whole = text_of(&trace, &Options::default());

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::json_rows::{HeaderLine, MarkerLine, StepLine, SummaryLine};
+use super::json_lines::{HeaderLine, MarkerLine, SummaryLine};
+use super::json_step::StepLine;
 use super::options::Options;
 use super::rows::{Row, Rows};
 use crate::check::summary::Summary;

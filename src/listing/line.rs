@@ -79,6 +79,12 @@ impl Line {
         self
     }
 
+    /// Ends the line and starts another one behind it.
+    pub fn feed(&mut self) {
+        self.text.push('\n');
+        self.width = 0;
+    }
+
     /// Ends the line without trailing spaces, which a listing kept in version control must not have.
     pub fn finish(&mut self) -> &str {
         let kept = self.text.trim_end_matches(' ').len();

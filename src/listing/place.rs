@@ -48,6 +48,18 @@ impl Place {
         Some(text)
     }
 
+    /// [`Place::in_symbol`] in at most `most` columns, of a long name its end.
+    #[must_use]
+    pub fn in_symbol_within(&self, most: usize) -> Option<String> {
+        let (name, offset) = self.symbol.as_ref()?;
+        let mut end = String::new();
+        if *offset != 0 {
+            end.push('+');
+            hex::push(&mut end, *offset);
+        }
+        Some(shortened(name, most.saturating_sub(end.len())) + &end)
+    }
+
     /// The shortest name that finds the place: symbol, else module, else the bare address.
     #[must_use]
     pub fn short(&self, address: RuntimeAddr) -> String {
@@ -62,6 +74,16 @@ impl Place {
             None => self.in_module(address),
         }
     }
+}
+
+/// A name in at most `most` columns. The end of a long one says most: `…Iter<T,I>>::from_iter`.
+#[must_use]
+pub fn shortened(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    if length <= most {
+        return name.to_owned();
+    }
+    std::iter::once('…').chain(name.chars().skip(length + 1 - most.max(1))).collect()
 }
 
 /// The last component of a path; names such as `[vdso]` stay as they are.
@@ -85,6 +107,16 @@ mod tests {
         assert_eq!(place.full(address), "a.out+0x113c");
         place.module = None;
         assert_eq!(place.short(address), "0x55555555513c");
+    }
+
+    #[test]
+    fn long_names_keep_their_end() {
+        assert_eq!(shortened("gcd", 3), "gcd");
+        assert_eq!(shortened("core::str::from_utf8", 10), "…from_utf8");
+        assert_eq!(shortened("gcd", 0), "…");
+        let place = Place { module: None, symbol: Some(("core::str::from_utf8".into(), 0x1a)) };
+        assert_eq!(place.in_symbol_within(15).as_deref(), Some("…from_utf8+0x1a"));
+        assert_eq!(place.in_symbol_within(99), place.in_symbol());
     }
 
     #[test]

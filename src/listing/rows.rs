@@ -11,6 +11,7 @@ use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
 
 /// One line of a listing.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly all rows are steps: a box would only cost")]
 pub enum Row {
     Step(StepRow),
     Marker(MarkerRow),

@@ -1,5 +1,8 @@
 //! One retired instruction as one line.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use super::changes;
 use super::columns::{Columns, DEEPEST, INDENT};
 use super::hex;
@@ -25,12 +28,20 @@ pub struct StepLines<'t> {
     palette: Palette,
     columns: Columns,
     line: Line,
+    /// Symbols whose whole names were written already.
+    named: HashSet<Rc<str>>,
 }
 
 impl<'t> StepLines<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, options: &Options) -> Self {
-        Self { trace, palette: options.palette, columns: Columns::default(), line: Line::default() }
+        Self {
+            trace,
+            palette: options.palette,
+            columns: Columns::default(),
+            line: Line::default(),
+            named: HashSet::new(),
+        }
     }
 
     /// Puts the rows that follow into other columns.
@@ -59,11 +70,16 @@ impl<'t> StepLines<'t> {
         line.finish()
     }
 
-    /// The row's line, with a line feed.
+    /// The row's line, with a line feed; before it, the whole name of a symbol too long for its column, once.
     pub fn line(&mut self, row: &StepRow) -> &str {
         let Self { palette, columns, line, .. } = self;
         let code = &*row.code;
         line.clear();
+        if let Some(name) = code.long_symbol.as_ref().filter(|name| !self.named.contains(*name)) {
+            self.named.insert(Rc::clone(name));
+            line.spaces(columns.module).style(palette.faint).push(name).push(":").style(palette.end);
+            line.feed();
+        }
         line.push_decimal_right(row.entry.n, columns.ordinal_end);
         match row.entry.verdict {
             Verdict::Exact => {}
@@ -75,7 +91,7 @@ impl<'t> StepLines<'t> {
         line.stop(columns.bytes).style(palette.faint).push(&code.hex).style(palette.end);
         line.stop(columns.instruction);
         push_indent(line, row.entry.depth);
-        line.push(&code.text);
+        line.push(&code.cell);
         if let Some(count) = row.entry.count {
             line.push(" ×").push_decimal(count);
         }

@@ -89,7 +89,7 @@ impl CallWriter<'_> {
         match row {
             Row::Step(row) => {
                 call.rows += 1;
-                return out.write_all(self.steps.line(row).as_bytes());
+                out.write_all(self.steps.line(row).as_bytes())
             }
             Row::Marker(row) => {
                 call.ended |= markers::ends_call(&row.entry.marker);

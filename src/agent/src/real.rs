@@ -21,8 +21,7 @@ impl Real {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: a NUL-terminated name, and dlsym's type.
-        let found = unsafe { real_dlsym()(libc::RTLD_NEXT, self.name.as_ptr()) };
+        let found = next(self.name);
         if found.is_null() {
             // SAFETY: nothing the program could do instead.
             unsafe { libc::abort() };
@@ -32,25 +31,18 @@ impl Real {
     }
 }
 
-type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-
-unsafe extern "C" {
-    fn dlvsym(handle: *mut c_void, symbol: *const c_char, version: *const c_char) -> *mut c_void;
-}
-
-/// The C library's dlsym. Asking by that name would find this library's own, which asks here: dlvsym(3) is the
-/// one lookup that nothing stands in front of. Moved from libdl to libc, and versioned anew, in glibc 2.34.
-fn real_dlsym() -> Dlsym {
-    for version in [c"GLIBC_2.34", c"GLIBC_2.2.5"] {
-        // SAFETY: NUL-terminated strings.
-        let found = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-        if !found.is_null() {
-            // SAFETY: dlsym has this type.
-            return unsafe { std::mem::transmute::<*mut c_void, Dlsym>(found) };
-        }
+/// The definition of `name` behind this library's, or null. By way of dlvsym(3): dlsym itself is one of ours.
+fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: NUL-terminated strings; x86_64's C library has had this version of dlsym from the start.
+    let dlsym = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
+    if dlsym.is_null() || name == c"dlsym" {
+        return dlsym;
     }
-    // SAFETY: nothing the program could do instead.
-    unsafe { libc::abort() }
+    // SAFETY: the C library's dlsym has this type.
+    let dlsym: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
+        unsafe { std::mem::transmute(dlsym) };
+    // SAFETY: a NUL-terminated name.
+    unsafe { dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 /// Defines a function that reaches the real one of the same name and type.

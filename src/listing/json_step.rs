@@ -1,78 +1,14 @@
-//! The JSON objects, field by field in the contract's order. What was not recorded is absent.
+//! One step as a JSON object, in the contract's order of fields.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::changes::{self, FLAGS_NAME};
 use super::hex::{self, hex};
-use super::json::VERSION;
+use super::json_registers::RegisterMap;
 use super::names;
-use super::rows::{MarkerRow, StepRow};
-use crate::check::summary::Summary;
-use crate::record::marker::Marker;
-use crate::record::reader::Trace;
+use super::rows::StepRow;
 use crate::record::step::{Access, MemoryAccess, Syscall};
 use crate::record::verdict::Verdict;
-use crate::registers::GENERAL_NAMES;
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "header")]
-pub struct HeaderLine<'a> {
-    version: u32,
-    engine: &'static str,
-    delivery: &'static str,
-    step: &'static str,
-    kernel: &'a str,
-    cpu: &'a str,
-    command: &'a [String],
-    functions: &'a [String],
-    modules: Vec<ModuleObject<'a>>,
-    overstep: &'a str,
-}
-
-#[derive(Serialize)]
-struct ModuleObject<'a> {
-    path: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    build_id: Option<String>,
-    /// What the loader added to the addresses of the ELF file; `offset` in a step is its address minus this.
-    base: String,
-}
-
-impl<'a> HeaderLine<'a> {
-    pub fn new(trace: &'a Trace) -> Self {
-        let header = &trace.header;
-        let modules = trace.modules().iter().map(|module| ModuleObject {
-            path: &module.path,
-            build_id: Some(&module.build_id).filter(|id| !id.is_empty()).map(|id| {
-                let mut text = String::new();
-                hex::push_bytes(&mut text, id);
-                text
-            }),
-            base: hex(module.bias.0),
-        });
-        Self {
-            version: VERSION,
-            engine: names::engine(header.engine),
-            delivery: names::delivery(header.delivery),
-            step: names::step_mode(header.step),
-            kernel: &header.kernel,
-            cpu: &header.cpu.name,
-            command: &header.command,
-            functions: &header.functions,
-            modules: modules.collect(),
-            overstep: &header.overstep,
-        }
-    }
-}
-
-/// Register names and values, in that order in the object.
-struct RegisterMap(Vec<(&'static str, String)>);
-
-impl Serialize for RegisterMap {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "step")]
@@ -194,81 +130,6 @@ impl<'a> StepLine<'a> {
             verdict,
             late,
             expected,
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "marker")]
-pub struct MarkerLine<'a> {
-    call: u64,
-    after: u64,
-    thread: u32,
-    kind: &'static str,
-    text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    regs: Option<RegisterMap>,
-}
-
-impl<'a> MarkerLine<'a> {
-    pub fn new(row: &'a MarkerRow) -> Self {
-        let regs = match &row.entry.marker {
-            Marker::Enter { registers, .. } => {
-                let general =
-                    GENERAL_NAMES.iter().zip(registers.general).map(|(name, value)| (*name, hex(value)));
-                let others = [("rip", hex(registers.rip.0)), (FLAGS_NAME, hex(registers.rflags))];
-                Some(general.chain(others).collect())
-            }
-            Marker::Leave { rax, xmm0 } => {
-                let mut vector = String::new();
-                hex::push_little_endian(&mut vector, xmm0);
-                Some(vec![("rax", hex(*rax)), ("xmm0", vector)])
-            }
-            _ => None,
-        };
-        Self {
-            call: row.entry.call,
-            after: row.entry.after,
-            thread: row.entry.thread,
-            kind: row.kind,
-            text: &row.text,
-            regs: regs.map(RegisterMap),
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "summary")]
-pub struct SummaryLine {
-    entered: u64,
-    traced: u64,
-    steps: u64,
-    exact: u64,
-    zero: u64,
-    skid: u64,
-    reconstructed: u64,
-    unexplained: u64,
-    lost: u64,
-    all_expected: bool,
-    /// Three significant digits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    miss_rate_95: Option<f64>,
-}
-
-impl SummaryLine {
-    pub fn new(summary: &Summary) -> Self {
-        Self {
-            entered: summary.entered,
-            traced: summary.traced,
-            steps: summary.steps,
-            exact: summary.exact,
-            zero: summary.zero,
-            skid: summary.skid,
-            reconstructed: summary.reconstructed,
-            unexplained: summary.unexplained,
-            lost: summary.lost,
-            all_expected: summary.all_expected(),
-            miss_rate_95: summary.miss_rate_95().and_then(|rate| format!("{rate:.2e}").parse().ok()),
         }
     }
 }
