@@ -1,6 +1,7 @@
 //! What a trace says in numbers, and how much those numbers may claim.
 
 use crate::record::marker::{LostReason, Marker};
+use crate::record::reader::{Entry, Trace};
 use crate::record::verdict::Verdict;
 
 /// Signals without a counterexample before "synchronous" may stand unqualified (`docs/architecture.md`).
@@ -35,6 +36,20 @@ impl Summary {
     #[must_use]
     pub fn of_counters(entered: u64, traced: u64) -> Self {
         Self { entered, traced, ..Self::default() }
+    }
+
+    /// The summary of a whole trace: every entry of every thread is read.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let counters = trace.counters();
+        let mut summary = Self::of_counters(counters.entered, counters.traced);
+        for entry in trace.threads().iter().flat_map(|thread| trace.entries(*thread)) {
+            match entry {
+                Entry::Step(step) => summary.add_step(step.verdict),
+                Entry::Marker(entry) => summary.add_marker(&entry.marker),
+            }
+        }
+        summary
     }
 
     /// Counts one row.

@@ -25,6 +25,8 @@ pub fn prepare() {
     fill_closed_descriptors();
     // A reader that went away is a write error that we answer ourselves.
     ignore(libc::SIGPIPE);
+    // So is a file at its size limit.
+    ignore(libc::SIGXFSZ);
     // Ignored, it would make the program's wait status disappear (waitpid(2), ECHILD).
     set(libc::SIGCHLD, libc::SIG_DFL);
 }

@@ -22,15 +22,7 @@ impl Recorded {
     /// Every row counted by verdict.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let counters = self.trace.counters();
-        let mut summary = Summary::of_counters(counters.entered, counters.traced);
-        for entry in self.entries() {
-            match entry {
-                Entry::Step(step) => summary.add_step(step.verdict),
-                Entry::Marker(marker) => summary.add_marker(&marker.marker),
-            }
-        }
-        summary
+        Summary::of(&self.trace)
     }
 
     /// Rows and markers in the order they happened.

@@ -4,4 +4,5 @@ mod help;
 mod refusals;
 mod support;
 mod symbols;
+mod traces;
 mod usage;

@@ -34,11 +34,12 @@ pub fn run(command: &mut Command) -> Run {
 pub const GCD: &str = "
 #include <stdio.h>
 #include <stdlib.h>
-__attribute__((noinline)) long gcd(long a, long b) { while (b) { long t = a % b; a = b; b = t; } return a; }
+__attribute__((noinline, noipa)) long gcd(long a, long b) { while (b) { long t = a % b; a = b; b = t; } return a; }
 __attribute__((noinline)) long gcd_of_three(long a, long b, long c) { return gcd(gcd(a, b), c) + 1; }
 int main(int argc, char **argv) {
     long a = argc > 1 ? atol(argv[1]) : 48, b = argc > 2 ? atol(argv[2]) : 18;
-    printf(\"%ld %ld\\n\", gcd(a, b), gcd_of_three(a, b, 5));
+    long two = gcd(a, b), three = gcd_of_three(a, b, 5);
+    printf(\"%ld %ld\\n\", two, three);
     return 7;
 }
 ";

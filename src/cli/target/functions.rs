@@ -141,21 +141,27 @@ fn not_found(
     pattern: &FunctionPattern,
     modules: &[Module],
 ) -> Result<String, Failure> {
-    let mut message = format!("`{text}` is not in `{}` or its libraries", image.name());
-    if let Place::Name(name) = &pattern.place {
-        let mut near = modules.iter().map(|module| nearest(name, &module.symbols, SUGGESTIONS));
-        if let Some(names) = near.find(|names| !names.is_empty()) {
-            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            let _ = write!(message, "; did you mean {}?", names.join(" or "));
-        }
-    }
+    let message = format!("`{text}` is not in `{}` or its libraries", image.name());
     if modules.iter().any(|module| module.opens_more) {
-        return Ok(format!(
-            "{message} It may still come by dlopen or in a program that is started: running."
-        ));
+        // A name of the program itself may be a slip; one of libc's nearest would be noise.
+        let near = suggestion(pattern, modules.first());
+        return Ok(format!("{message}{near}; running, since a dlopen or another program may bring it"));
     }
     let next = format!("list what there is: overstep symbols --libs {}", image.path.display());
-    Err(Failure::new(OVERSTEP_FAILED, message).next(next))
+    Err(Failure::new(OVERSTEP_FAILED, message + &suggestion(pattern, modules)).next(next))
+}
+
+/// `; did you mean …?` with the nearest names of the first module that has some, or nothing.
+fn suggestion<'m>(pattern: &FunctionPattern, modules: impl IntoIterator<Item = &'m Module>) -> String {
+    let Place::Name(name) = &pattern.place else { return String::new() };
+    let mut near = modules.into_iter().map(|module| nearest(name, &module.symbols, SUGGESTIONS));
+    match near.find(|names| !names.is_empty()) {
+        Some(names) => {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+        None => String::new(),
+    }
 }
 
 fn too_many(functions: &[String], found: &Found) -> Failure {

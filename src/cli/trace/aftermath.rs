@@ -3,14 +3,17 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
 use super::arguments::Arguments;
 use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
 use crate::record::shared_control::SharedControl;
 
 /// Notices on a run that was traced, or for which nobody is to blame.
-pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary) -> Vec<String> {
-    let mut lines = Vec::new();
+pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary, program: Pid) -> Vec<String> {
+    let mut lines: Vec<String> = about_owner(control, program).into_iter().collect();
     let functions = arguments.functions.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
     if summary.entered == 0 && control.error().is_none() {
         lines.push(match control.resolved().0 {
@@ -26,6 +29,16 @@ pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary) 
         lines.push(format!("the trace is incomplete, its file could not grow: {cause}"));
     }
     lines
+}
+
+/// Which process was traced, if it is not the one that was started.
+fn about_owner(control: &SharedControl, program: Pid) -> Option<String> {
+    let owner = Pid::from_raw(control.progress.owner.load(Ordering::Acquire).try_into().ok()?);
+    if owner.as_raw() == 0 || owner == program {
+        return None;
+    }
+    let runs_on = if kill(owner, None).is_ok() { "; it runs on, and its trace ends here" } else { "" };
+    Some(format!("process {owner} was traced, started by {program}: it entered the function first{runs_on}"))
 }
 
 /// What an agent reported: then there is no trace that could be believed.

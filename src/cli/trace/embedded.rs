@@ -29,8 +29,9 @@ impl Agent {
         match env::var_os("OVERSTEP_AGENT") {
             Some(path) => own(path),
             None => embedded().map(Self::Embedded).map_err(|error| {
-                Failure::new(OVERSTEP_FAILED, format_args!("cannot put the agent into a memfd: {error}"))
-                    .next("set OVERSTEP_AGENT to an agent file to do without")
+                let what = format_args!("cannot put the agent ({} bytes) into a memfd: {error}", AGENT.len());
+                Failure::new(OVERSTEP_FAILED, what)
+                    .next("raise the limits (ulimit -f unlimited, ulimit -n 64), or set OVERSTEP_AGENT to an agent file")
             }),
         }
     }

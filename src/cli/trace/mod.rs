@@ -12,7 +12,6 @@ mod run;
 mod session;
 mod show;
 mod supervise;
-mod tally;
 
 pub use arguments::Arguments;
 pub use run::run;

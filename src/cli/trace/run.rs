@@ -11,6 +11,7 @@ use super::embedded::Agent;
 use super::launch::Launch;
 use super::notices::Notices;
 use super::progress::{Figures, ProgressLine};
+use super::show::Ended;
 use super::supervise::{self, WaitStatus};
 use super::{choose, file, session, show};
 use crate::cli::exit::{Failure, OVERSTEP_FAILED, Outcome};
@@ -49,14 +50,14 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         })?;
         let program = launch.start()?;
         let progress = if arguments.quiet { None } else { progress(&control) };
-        helpers = Some((growth, progress));
+        helpers = Some((growth, progress, program));
         Ok(program)
     });
-    let status = match (status, helpers) {
-        (Ok(status), Some((growth, progress))) => {
+    let (status, program) = match (status, helpers) {
+        (Ok(status), Some((growth, progress, program))) => {
             progress.into_iter().for_each(ProgressLine::finish);
             close(growth, status, begun)?;
-            status
+            (status, program)
         }
         (Err(failure), _) => {
             trace.discard();
@@ -64,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         (Ok(_), None) => unreachable!("supervise::run calls its argument"),
     };
-    show::show(arguments, &control, &trace, status)
+    show::show(arguments, &control, &trace, Ended { program, status })
 }
 
 /// The growth thread gets a descriptor of its own, so that this one can be named to the agent.

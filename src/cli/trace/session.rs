@@ -11,6 +11,7 @@ use crate::event::choose::Choice;
 use crate::record::control::Settings;
 use crate::record::header::TraceHeader;
 use crate::record::shared_control::SharedControl;
+use crate::session::header;
 
 /// The command line in the agent's terms.
 pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
@@ -42,6 +43,7 @@ pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedContro
         let failure = Failure::new(OVERSTEP_FAILED, format_args!("cannot set up the session: {error}"));
         match error.raw_os_error() {
             Some(libc::EMFILE) => failure.next("raise the limit on open files: ulimit -n 64"),
+            Some(libc::EFBIG) => failure.next("raise the limit on the size of files: ulimit -f unlimited"),
             _ => failure,
         }
     })
@@ -50,5 +52,5 @@ pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedContro
 /// What is known before the program starts.
 pub fn header(arguments: &Arguments, settings: &Settings) -> TraceHeader {
     let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    crate::session::header::header(settings, command, arguments.functions.clone())
+    header::header(settings, command, arguments.functions.clone())
 }

@@ -4,17 +4,27 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
+use nix::unistd::Pid;
+
+use super::aftermath;
 use super::arguments::Arguments;
 use super::file::Output;
 use super::notices::Notices;
 use super::supervise::WaitStatus;
-use super::{aftermath, tally};
 use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, NOT_STRICT, OVERSTEP_FAILED, Outcome};
+use crate::cli::presentation::Format;
 use crate::cli::stdout::{self, Written};
 use crate::listing::text_frame;
 use crate::record::reader::Trace;
 use crate::record::shared_control::SharedControl;
+
+/// The process that was started, and its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub program: Pid,
+    pub status: WaitStatus,
+}
 
 /// Shows what was recorded and says how to end.
 ///
@@ -24,27 +34,29 @@ pub fn show(
     arguments: &Arguments,
     control: &SharedControl,
     output: &Output,
-    status: WaitStatus,
+    ended: Ended,
 ) -> Result<Outcome, Failure> {
     let path = output.path.clone().unwrap_or_else(|| own_descriptor(output));
     let trace = Trace::open(&path).map_err(|error| {
         Failure::new(OVERSTEP_FAILED, format_args!("the trace cannot be read back: {error}"))
             .next("report this with the output of overstep doctor")
     })?;
-    let listed = match output.path {
-        Some(_) => Written::ReaderLeft,
-        None => stdout::print(OVERSTEP_FAILED, |out| arguments.presentation.write(&trace, false, out))?,
-    };
-    let summary = match listed {
-        Written::All(summary) => summary,
-        Written::ReaderLeft => tally::of(&trace),
+    // A listing for people that would be all heading is left out; programs get their header and summary.
+    let empty = trace.threads().is_empty() && arguments.presentation.format == Format::Text;
+    let summary = if output.path.is_some() || empty {
+        Summary::of(&trace)
+    } else {
+        match stdout::print(OVERSTEP_FAILED, |out| arguments.presentation.write(&trace, false, out))? {
+            Written::All(summary) => summary,
+            Written::ReaderLeft => Summary::of(&trace),
+        }
     };
     let mut notices = Notices::new(arguments.quiet, arguments.presentation.color);
     if !arguments.quiet && summary.traced > 0 {
         // A closed standard error changes nothing about the trace.
         let _ = summarise(arguments, &summary);
     }
-    notices.extend(aftermath::lines(arguments, control, &summary));
+    notices.extend(aftermath::lines(arguments, control, &summary, ended.program));
     if let Some(kept) = &output.path {
         let kept = kept.display();
         notices.push(format!("the trace is in `{kept}`: overstep list {kept}"));
@@ -56,7 +68,7 @@ pub fn show(
     Ok(if arguments.strict && !(summary.traced > 0 && summary.strict_holds()) {
         Outcome::Status(NOT_STRICT)
     } else {
-        status.outcome()
+        ended.status.outcome()
     })
 }
 

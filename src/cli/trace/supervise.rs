@@ -16,7 +16,7 @@ use crate::cli::inherited;
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 
 /// A terminal sends Ctrl-C and Ctrl-\ to the program, too, which decides what they mean.
-const IGNORED: [i32; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGXFSZ];
+const IGNORED: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 const FORWARDED: [Signal; 2] = [Signal::SIGTERM, Signal::SIGHUP];
 
 /// How the program ended, as `wait(2)` encodes it.
@@ -55,7 +55,9 @@ pub fn run(start: impl FnOnce() -> Result<Pid, Failure>) -> Result<WaitStatus, F
     let _ = forwarded.thread_unblock();
     let status = wait(program);
     // What follows is overstep's own work, which Ctrl-C may end.
-    at_start.restore_dispositions(|signal| signal != libc::SIGXFSZ && signal != libc::SIGPIPE);
+    at_start.restore_dispositions(|signal| {
+        IGNORED.contains(&signal) || FORWARDED.iter().any(|it| *it as i32 == signal)
+    });
     status
 }
 
