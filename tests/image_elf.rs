@@ -3,7 +3,7 @@
 use overstep::address::ElfAddr;
 use overstep::image::elf::{Elf, Kind};
 use overstep::image::elf_symbols::SymbolKind;
-use overstep::image::function::{FunctionPattern, find, nearest};
+use overstep::image::function::{FunctionPattern, find, find_at, nearest};
 use overstep::image::symbols::SymbolTable;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -130,9 +130,20 @@ fn symbols_survive_the_loss_of_the_section_headers() {
         // e_shoff, and e_shentsize, e_shnum, e_shstrndx.
         bytes[0x28..0x30].fill(0);
         bytes[0x3a..0x40].fill(0);
-        let table = SymbolTable::of(&Elf::from_bytes(bytes).unwrap());
+        let elf = Elf::from_bytes(bytes).unwrap();
+        let table = SymbolTable::of(&elf);
         assert!(named(&table, "answer").size > 0, "{hash}");
         assert!(named(&table, "other").sized, "{hash}");
+        // A place is as good as a name, inside a function and where nothing has a name.
+        let answer = named(&table, "answer");
+        let inside = ElfAddr(answer.address.0 + 4);
+        let found = find_at(&table, inside).unwrap();
+        assert_eq!((found.entry, found.symbol.raw()), (inside, "answer"));
+        let start = elf.text_ranges()[0].start;
+        let unnamed = find_at(&table, start).unwrap();
+        assert_eq!((unnamed.entry, unnamed.symbol.sized), (start, false));
+        assert!(unnamed.ranges[0].end <= answer.address, "{unnamed:?}");
+        assert_eq!(find_at(&table, ElfAddr(0)), None);
     }
 }
 
@@ -158,6 +169,7 @@ fn cold_parts_and_clones_belong_to_their_function() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].symbol.raw().starts_with("work."), "{}", found[0].symbol.raw());
     assert_eq!(found[0].ranges.len(), 2, "{found:?}");
+    assert_eq!(found[0].entry, found[0].symbol.address);
     assert_eq!(find(&FunctionPattern::parse("other!work").unwrap(), &table, "/tmp/clones"), []);
     assert_eq!(nearest("wrok", &table, 1), ["work"]);
     assert_eq!(nearest("mian", &table, 1), ["main"]);

@@ -46,7 +46,9 @@ fn every_engine_sees_the_same_path() {
         assert!(path.len() > 10, "{name}: {path:?}");
         let mut text = Vec::new();
         trace.write_text(&mut text).unwrap();
-        if name == "breakpoint/sigtrap" { println!("{}", String::from_utf8_lossy(&text)); }
+        if name == "breakpoint/sigtrap" {
+            println!("{}", String::from_utf8_lossy(&text));
+        }
         match &first {
             None => first = Some(path),
             Some(first) => assert_eq!(&path, first, "{name}"),

@@ -16,8 +16,8 @@ use crate::event::open;
 use crate::image::decode::Vendor;
 use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
-use crate::record::modules::ModuleRef;
 use crate::record::control::{Delivery, Progress, Settings};
+use crate::record::modules::ModuleRef;
 
 /// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
 /// registers, and one stays with the program.
@@ -119,7 +119,8 @@ impl Process {
         let length = (end & !(PAGE - 1)).saturating_sub(tables);
         // SAFETY: pages of this private mapping that hold only the tables: they read as zeros again, which is the
         // empty table.
-        let _ = unsafe { raw::syscall(libc::SYS_madvise, [tables, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
+        let _ =
+            unsafe { raw::syscall(libc::SYS_madvise, [tables, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
     }
 
     /// Makes this the process the handler serves.

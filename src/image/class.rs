@@ -21,6 +21,9 @@ pub enum Class {
     Far,
     /// Enters the kernel and comes back after it: `syscall`, `int 0x80`, `sysenter`.
     Syscall,
+    /// `sgdt`, `sidt`, `sldt`, `smsw`, `str`. On a CPU with UMIP the kernel carries them out and goes on behind them
+    /// (Linux `arch/x86/kernel/umip.c`): as after `syscall`, the trap flag does not report the next instruction.
+    DescriptorStore,
     /// A string instruction under a repeat prefix: the trap flag stops at each iteration.
     RepString,
     /// `mov ss` and `lss`: debug exceptions are held back until one more instruction has run
@@ -47,6 +50,9 @@ impl Class {
         let mnemonic = instruction.mnemonic();
         match mnemonic {
             Mnemonic::Syscall | Mnemonic::Sysenter => return Self::Syscall,
+            Mnemonic::Sgdt | Mnemonic::Sidt | Mnemonic::Sldt | Mnemonic::Smsw | Mnemonic::Str => {
+                return Self::DescriptorStore;
+            }
             Mnemonic::Cpuid => return Self::Cpuid,
             Mnemonic::Xbegin => return Self::Xbegin,
             Mnemonic::Lss => return Self::LoadsSs,
@@ -83,12 +89,12 @@ impl Class {
     /// A comparison.
     #[must_use]
     pub const fn ends_block(self) -> bool {
-        !matches!(self, Self::Plain | Self::LoadsSs | Self::Pushf | Self::Cpuid)
+        !matches!(self, Self::Plain | Self::DescriptorStore | Self::LoadsSs | Self::Pushf | Self::Cpuid)
     }
 }
 
 /// Whether the code segment is loaded together with RIP.
-pub(super) const fn is_far(code: Code) -> bool {
+const fn is_far(code: Code) -> bool {
     matches!(
         code,
         Code::Jmp_m1616
@@ -115,7 +121,7 @@ pub(super) const fn is_far(code: Code) -> bool {
 }
 
 /// A string instruction that a repeat prefix turns into a loop.
-pub(super) fn is_repeated_string(instruction: &Instruction) -> bool {
+fn is_repeated_string(instruction: &Instruction) -> bool {
     instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix())
 }
 
@@ -149,6 +155,7 @@ mod tests {
             (&[0x48, 0xcf], Class::Far, true),
             (&[0x0f, 0x05], Class::Syscall, true),
             (&[0xcd, 0x80], Class::Syscall, true),
+            (&[0x0f, 0x01, 0x0f], Class::DescriptorStore, false),
             (&[0xf3, 0xa4], Class::RepString, true),
             (&[0xf2, 0xae], Class::RepString, true),
             (&[0x8e, 0xd0], Class::LoadsSs, false),

@@ -4,7 +4,8 @@
 
 use super::access_table;
 use crate::address::RuntimeAddr;
-use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, Instruction};
+use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, Instruction, OpKind};
+use std::mem::ManuallyDrop;
 
 /// The longest instruction, in bytes (SDM volume 2, section 2.3.11).
 pub const MAX_LENGTH: usize = 15;
@@ -88,22 +89,44 @@ pub fn decode_as(
     vendor: Vendor,
     bitness: Bitness,
 ) -> Result<Instruction, Undecodable> {
-    // The width is a valid one and the slice cannot wrap, so the constructor's error is never seen.
-    let Ok(mut decoder) = Decoder::try_with_ip(bitness as u32, bytes, ip.0, vendor.decoder_options()) else {
-        return Err(Undecodable::Invalid);
-    };
-    let mut instruction = Instruction::default();
-    decoder.decode_out(&mut instruction);
-    match decoder.last_error() {
+    let amd = vendor == Vendor::Amd;
+    let (mut instruction, error) = decode_with(bytes, ip, bitness, vendor.decoder_options());
+    match error {
         DecoderError::None => {
-            if vendor == Vendor::Amd {
+            if amd {
                 repeat_prefix_on_loop(&mut instruction);
             }
             Ok(instruction)
         }
         DecoderError::NoMoreBytes => Err(Undecodable::NoMoreBytes),
+        _ if amd => locked_verw(bytes, ip, bitness).ok_or(Undecodable::Invalid),
         _ => Err(Undecodable::Invalid),
     }
+}
+
+fn decode_with(bytes: &[u8], ip: RuntimeAddr, bitness: Bitness, options: u32) -> (Instruction, DecoderError) {
+    let mut instruction = Instruction::default();
+    // The width is a valid one and the slice cannot wrap, so the constructor's error is never seen.
+    let mut made = ManuallyDrop::new(Decoder::try_with_ip(bitness as u32, bytes, ip.0, options));
+    // Borrowed where it lies, since moving it out would be a call of libc's memcpy; never dropped, since only the
+    // error would have anything to free.
+    let Ok(decoder) = &mut *made else {
+        return (instruction, DecoderError::InvalidInstruction);
+    };
+    decoder.decode_out(&mut instruction);
+    (instruction, decoder.last_error())
+}
+
+/// AMD CPUs whose microcode gave `verw` a second job (clearing buffers) run it with a lock prefix, which is #UD by
+/// the manual (APM volume 3, VERW). `tests/successor_cpu` found it on Zen 4. A CPU without that microcode faults,
+/// which any prediction allows for.
+fn locked_verw(bytes: &[u8], ip: RuntimeAddr, bitness: Bitness) -> Option<Instruction> {
+    let options = DecoderOptions::AMD | DecoderOptions::NO_INVALID_CHECK;
+    let (instruction, error) = decode_with(bytes, ip, bitness, options);
+    let is_verw = matches!(instruction.code(), Code::Verw_rm16 | Code::Verw_r32m16 | Code::Verw_r64m16);
+    let from_memory = instruction.op0_kind() != OpKind::Register;
+    (error == DecoderError::None && is_verw && from_memory && instruction.has_lock_prefix())
+        .then_some(instruction)
 }
 
 /// On AMD a repeat prefix decides what `loope` and `loopne` wait for, whatever the opcode says: with F3 both are
@@ -173,6 +196,17 @@ mod tests {
         assert_eq!(code_and_length(&[0xf2, 0xe1, 0], Vendor::Amd), (Code::Loopne_rel8_64_RCX, 3));
         assert_eq!(code_and_length(&[0xf3, 0x67, 0xe0, 0], Vendor::Amd), (Code::Loope_rel8_64_ECX, 4));
         assert_eq!(code_and_length(&[0xe0, 0], Vendor::Amd), (Code::Loopne_rel8_64_RCX, 2));
+    }
+
+    #[test]
+    fn verw_takes_a_lock_prefix_on_amd_only() {
+        let bytes = [0xf0, 0x0f, 0x00, 0x2f, 0x90];
+        let at = RuntimeAddr(0x1000);
+        assert_eq!(decode(&bytes, at, Vendor::Intel), Err(Undecodable::Invalid));
+        assert_eq!(code_and_length(&bytes, Vendor::Amd), (Code::Verw_r32m16, 4));
+        // Neither from a register nor of its neighbour.
+        assert_eq!(decode(&[0xf0, 0x0f, 0x00, 0xef], at, Vendor::Amd), Err(Undecodable::Invalid));
+        assert_eq!(decode(&[0xf0, 0x0f, 0x00, 0x27, 0x90], at, Vendor::Amd), Err(Undecodable::Invalid));
     }
 
     #[test]

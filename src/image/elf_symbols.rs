@@ -94,6 +94,7 @@ fn collect(table: &Symtab<'_>, names: &[u8], code: &Code, found: &mut Vec<Candid
 }
 
 /// Where code lies: executable segments, less the sections in them that hold data.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     segments: Vec<Range<ElfAddr>>,
     /// Sorted by start.
@@ -114,7 +115,7 @@ impl Code {
         Self { segments: elf.text_ranges(), sections }
     }
 
-    fn holds(&self, address: ElfAddr) -> bool {
+    pub(super) fn holds(&self, address: ElfAddr) -> bool {
         let segment = self.segments.iter().any(|range| range.contains(&address));
         segment && self.section(address).is_none_or(|(_, executable)| *executable)
     }

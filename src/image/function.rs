@@ -44,8 +44,12 @@ pub enum PatternError {
 /// A function that a pattern names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match<'a> {
-    pub symbol: &'a Symbol,
-    /// The function itself first, then its `.cold` parts. All of them are in scope; entry is the first's start.
+    /// Where a call starts: the symbol's address, or the very place that was asked for by number. Of a symbol of
+    /// kind `IndirectFunction` it is the resolver; what callers reach is what that returns.
+    pub entry: ElfAddr,
+    /// Made up where the file names nothing.
+    pub symbol: Cow<'a, Symbol>,
+    /// The function itself first, then its `.cold` parts. All of them are in scope.
     pub ranges: Vec<Range<ElfAddr>>,
 }
 
@@ -94,30 +98,44 @@ impl FunctionPattern {
     }
 }
 
-/// The functions of `table` that `pattern` names, by address; empty when the module is another one, and for
-/// source lines, which need debug information.
+/// The functions of `table` that `pattern` names, by address; empty when the module is another one, for runtime
+/// addresses ([`find_at`] takes them, once the module is known) and for source lines, which need debug
+/// information.
 #[must_use]
 pub fn find<'a>(pattern: &FunctionPattern, table: &'a SymbolTable, module: &str) -> Vec<Match<'a>> {
     if !pattern.admits_module(module) {
         return Vec::new();
     }
-    let found: Vec<&Symbol> = match &pattern.place {
-        Place::Name(name) => {
-            table.symbols().iter().filter(|s| s.names().any(|raw| name_matches(name, raw))).collect()
-        }
-        Place::Offset(address) => table.at(*address).map(|(symbol, _)| symbol).into_iter().collect(),
-        Place::Address(_) | Place::Line { .. } => Vec::new(),
+    let name = match &pattern.place {
+        Place::Name(name) => name,
+        Place::Offset(address) => return find_at(table, *address).into_iter().collect(),
+        Place::Address(_) | Place::Line { .. } => return Vec::new(),
     };
+    let named = |s: &&Symbol| s.names().any(|raw| name_matches(name, raw));
+    let found: Vec<&Symbol> = table.symbols().iter().filter(named).collect();
     // A `.cold` part that matches by its base name is in its function's ranges, no function of its own.
     let parts: BTreeSet<ElfAddr> =
         found.iter().flat_map(|s| table.cold_parts(s)).map(|part| part.address).collect();
     let functions = found.into_iter().filter(|s| !parts.contains(&s.address));
-    functions
-        .map(|symbol| {
-            let cold = table.cold_parts(symbol).into_iter().map(Symbol::range);
-            Match { symbol, ranges: std::iter::once(symbol.range()).chain(cold).collect() }
-        })
-        .collect()
+    functions.map(|symbol| Match::of(table, symbol.address, Cow::Borrowed(symbol))).collect()
+}
+
+/// The function that `address` is in, to be entered at `address`; without a symbol there, the code up to the
+/// next symbol. `None` where the file has no code.
+#[must_use]
+pub fn find_at(table: &SymbolTable, address: ElfAddr) -> Option<Match<'_>> {
+    let symbol = match table.at(address) {
+        Some((symbol, _)) => Cow::Borrowed(symbol),
+        None => Cow::Owned(table.unnamed_at(address)?),
+    };
+    Some(Match::of(table, address, symbol))
+}
+
+impl<'a> Match<'a> {
+    fn of(table: &SymbolTable, entry: ElfAddr, symbol: Cow<'a, Symbol>) -> Self {
+        let cold = table.cold_parts(&symbol).into_iter().map(Symbol::range);
+        Self { entry, ranges: std::iter::once(symbol.range()).chain(cold).collect(), symbol }
+    }
 }
 
 /// Whether `wanted` (a name or a glob) means the symbol called `raw`.

@@ -6,6 +6,9 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     if pattern == text {
         return true;
     }
+    if !pattern.contains(['*', '?', '[']) {
+        return false;
+    }
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // Where the last star stands, and how far it has swallowed the text.

@@ -5,7 +5,7 @@ use super::effective::address;
 use super::memory::Memory;
 use crate::address::RuntimeAddr;
 use crate::registers::{RAX, RBP, RSP, Registers};
-use iced_x86::{Code, Instruction, Mnemonic, OpAccess, OpKind};
+use iced_x86::{Code, Instruction, Mnemonic, OpAccess, OpKind, Register};
 
 /// Memory operands that an instruction can have: two of its own and the stack.
 pub const CAPACITY: usize = 4;
@@ -59,7 +59,7 @@ impl Operands {
         match self.slots.get_mut(self.used) {
             Some(slot) => {
                 *slot = Operand { access, address, size };
-                self.used += 1;
+                self.used = self.used.wrapping_add(1);
             }
             None => self.complete = false,
         }
@@ -98,21 +98,24 @@ fn explicit(instruction: &Instruction, before: &Registers, memory: &impl Memory,
             }
         };
         // Gathers have a vector register for index: no single address.
-        match address(instruction, kind, &as_seen_by_operand(instruction, before), memory) {
-            Some(at) => found.push(access, at, instruction.memory_size().size() as u16),
+        match address(instruction, kind, before, memory) {
+            Some(at) => {
+                let at = at.plus(popped_first(instruction));
+                found.push(access, at, instruction.memory_size().size() as u16);
+            }
             None => found.complete = false,
         }
     }
 }
 
-/// `pop [rsp+…]` computes its address after the pop (SDM volume 2, POP).
-fn as_seen_by_operand(instruction: &Instruction, before: &Registers) -> Registers {
-    let mut seen = *before;
-    if instruction.mnemonic() == Mnemonic::Pop {
-        let popped = instruction.stack_pointer_increment() as u64;
-        seen.general[RSP] = seen.general[RSP].wrapping_add(popped);
+/// What `pop [rsp+…]` adds: it computes its address after the pop (SDM volume 2, POP).
+fn popped_first(instruction: &Instruction) -> u64 {
+    match instruction.mnemonic() {
+        Mnemonic::Pop if instruction.memory_base() == Register::RSP => {
+            instruction.stack_pointer_increment() as u64
+        }
+        _ => 0,
     }
-    seen
 }
 
 /// Instructions whose memory is named by no operand.
@@ -134,7 +137,7 @@ fn stack(instruction: &Instruction, before: &Registers, found: &mut Operands) {
         // The immediate of `ret n` is skipped, not read.
         Mnemonic::Ret | Mnemonic::Retf => {
             let released = if instruction.op_count() == 1 { i64::from(instruction.immediate16()) } else { 0 };
-            found.push(Access::Read, top, (moved - released) as u16);
+            found.push(Access::Read, top, moved.wrapping_sub(released) as u16);
         }
         Mnemonic::Leave => {
             let size = if instruction.code() == Code::Leavew { 2 } else { 8 };

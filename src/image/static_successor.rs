@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use crate::address::RuntimeAddr;
-use iced_x86::Instruction;
+use iced_x86::{Instruction, Mnemonic};
 
 /// The successors that the bytes alone allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +47,15 @@ pub fn static_successors(instruction: &Instruction) -> StaticSuccessors {
     let next = RuntimeAddr(instruction.next_ip());
     let target = RuntimeAddr(instruction.near_branch_target());
     match Class::of(instruction) {
-        Class::Plain | Class::LoadsSs | Class::Pushf | Class::Popf | Class::Cpuid | Class::Syscall => {
-            StaticSuccessors::One(next)
-        }
+        // Back from the kernel behind the vdso's own `sysenter`, wherever it is.
+        Class::Syscall if instruction.mnemonic() == Mnemonic::Sysenter => StaticSuccessors::Anywhere,
+        Class::Plain
+        | Class::DescriptorStore
+        | Class::LoadsSs
+        | Class::Pushf
+        | Class::Popf
+        | Class::Cpuid
+        | Class::Syscall => StaticSuccessors::One(next),
         Class::RepString => {
             StaticSuccessors::Repeats { itself: RuntimeAddr(instruction.ip()), fall_through: next }
         }

@@ -1,6 +1,6 @@
 //! Where control goes after an instruction, exactly as the CPU decides it.
 
-use super::class::{Class, is_far};
+use super::class::Class;
 use super::effective::{address, general_value};
 use super::memory::{Memory, read_value};
 use crate::address::RuntimeAddr;
@@ -47,7 +47,13 @@ pub enum Transfer {
 pub fn successor(instruction: &Instruction, before: &Registers, memory: &impl Memory) -> Successor {
     let next = Successor::One(RuntimeAddr(instruction.next_ip()));
     match Class::of(instruction) {
-        Class::Plain | Class::RepString | Class::LoadsSs | Class::Pushf | Class::Popf | Class::Cpuid => next,
+        Class::Plain
+        | Class::DescriptorStore
+        | Class::RepString
+        | Class::LoadsSs
+        | Class::Pushf
+        | Class::Popf
+        | Class::Cpuid => next,
         Class::Conditional if taken(instruction, before) => branch_target(instruction),
         Class::Conditional => next,
         // A breakpoint signal aborts any transaction, so the fallback address is where a traced program goes on.
@@ -166,7 +172,6 @@ fn far_target(instruction: &Instruction, before: &Registers, memory: &impl Memor
         Code::Retfd | Code::Retfd_imm16 | Code::Iretd => (stack, 4),
         Code::Retfq | Code::Retfq_imm16 | Code::Iretq => (stack, 8),
         _ => {
-            debug_assert!(is_far(code));
             let size = match code {
                 Code::Jmp_m1616 | Code::Call_m1616 => 2,
                 Code::Jmp_m1632 | Code::Call_m1632 => 4,

@@ -59,6 +59,7 @@ pub struct SymbolTable {
     reach: Vec<ElfAddr>,
     /// By the name of the function, the indices of the `.cold` parts cut out of it.
     cold: HashMap<String, Vec<usize>>,
+    code: Code,
 }
 
 impl SymbolTable {
@@ -68,10 +69,10 @@ impl SymbolTable {
         let mut found = candidates(elf);
         let stubs = plt::stubs(elf, &found);
         found.extend(stubs);
-        Self::merge(found, &Code::of(elf))
+        Self::merge(found, Code::of(elf))
     }
 
-    fn merge(mut found: Vec<Candidate>, code: &Code) -> Self {
+    fn merge(mut found: Vec<Candidate>, code: Code) -> Self {
         found.sort_by(|a, b| (a.address, rank(a)).cmp(&(b.address, rank(b))));
         let mut symbols: Vec<Symbol> = Vec::new();
         for candidate in found {
@@ -80,13 +81,13 @@ impl SymbolTable {
                 None => symbols.push(candidate.into()),
             }
         }
-        bound_unsized(&mut symbols, code);
+        bound_unsized(&mut symbols, &code);
         let mut reach = ElfAddr(0);
         let ends = symbols.iter().map(|s| {
             reach = reach.max(s.range().end);
             reach
         });
-        Self { reach: ends.collect(), cold: cold_parts(&symbols), symbols }
+        Self { reach: ends.collect(), cold: cold_parts(&symbols), symbols, code }
     }
 
     #[must_use]
@@ -114,6 +115,26 @@ impl SymbolTable {
             guess = guess.or(Some((symbol, address.0 - symbol.address.0)));
         }
         guess
+    }
+
+    /// A made-up symbol for code that none covers: from `address` to the next symbol or the end of the section.
+    /// `None` where there is no code.
+    #[must_use]
+    pub fn unnamed_at(&self, address: ElfAddr) -> Option<Symbol> {
+        if !self.code.holds(address) {
+            return None;
+        }
+        let after = self.symbols.partition_point(|s| s.address <= address);
+        let next = self.symbols.get(after).map_or(ElfAddr(u64::MAX), |s| s.address);
+        Some(Symbol {
+            names: vec![format!("unnamed_{address:x}")],
+            address,
+            size: self.code.end(address).min(next).0 - address.0,
+            sized: false,
+            kind: SymbolKind::NoType,
+            local: true,
+            source: 0,
+        })
     }
 
     /// The `.cold` parts that were cut out of `function`: those of its source file, if it is a local one and

@@ -5,16 +5,16 @@
 
 #![allow(unsafe_code, reason = "stores into a mapping that other threads and the parent share")]
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 pub use super::room::NoRoom;
 
+use super::chunk::Chunk;
 use super::code::{BLOCK, CodeBlock, SymbolRef};
 use super::control::Progress;
 use super::counters::Counters;
-use super::crc::Crc;
 use super::cursor::Cursor;
-use super::layout::{CHUNK_ALIGN, CHUNK_HEADER, CHUNK_MAGIC, ChunkKind, at};
+use super::layout::{CHUNK_ALIGN, CHUNK_HEADER, ChunkKind};
 use super::modules::ModuleRef;
 use super::{room, tables};
 use crate::raw::syscall;
@@ -120,7 +120,7 @@ impl TraceBuffer {
             tables::code(out, block);
             tables::symbols(out, symbols);
         })
-        .map(|chunk| chunk.base.wrapping_add(CHUNK_HEADER + tables::CODE_BYTES).cast_const().cast())
+        .map(|chunk| chunk.payload(tables::CODE_BYTES).cast())
     }
 
     /// Writes symbols for addresses outside any recorded block.
@@ -183,24 +183,11 @@ impl TraceBuffer {
         size: u32,
     ) -> Result<Chunk, NoRoom> {
         let start = self.reserve(u64::from(size))?;
-        let mut chunk = Chunk { base: self.base.wrapping_add(start as usize), size, header_crc: 0 };
         // SAFETY:
-        // - `reserve` gave these bytes to this call alone, and they are inside window and room.
-        let mut out = unsafe {
-            Cursor::new(chunk.base.wrapping_add(at::KIND), CHUNK_HEADER, Crc::NEW.with_u32(CHUNK_MAGIC))
+        // - `reserve` gave these bytes to this call alone; they are 64-byte aligned, zero, and inside window and room.
+        let chunk = unsafe {
+            Chunk::begin(self.base.wrapping_add(start as usize), kind, thread, flags, sequence, size)
         };
-        out.u16(kind as u16);
-        out.u16(flags);
-        out.u32(size);
-        out.u32(thread);
-        out.u32(sequence);
-        if let Some((_, crc)) = out.finish() {
-            chunk.header_crc = crc.value();
-        }
-        // The magic comes last: a reader that finds it finds a whole header.
-        chunk.word(at::HEADER_CRC).store(chunk.header_crc, Ordering::Relaxed);
-        chunk.commit(0, chunk.seed());
-        chunk.word(at::MAGIC).store(CHUNK_MAGIC, Ordering::Release);
         Ok(chunk)
     }
 
@@ -231,63 +218,12 @@ impl TraceBuffer {
             return;
         }
         // Neighbours on the first and last page only fault them in again.
-        let start = chunk.base as u64 & !4095;
-        let end = (chunk.base as u64 + u64::from(chunk.size)).next_multiple_of(4096);
+        let start = chunk.address() & !4095;
+        let end = chunk.end().next_multiple_of(4096);
         // SAFETY:
         // - the range is inside the window, which is a shared mapping of a file: MADV_DONTNEED drops the
         //   translation, not the data (`man 2 madvise`).
         let _advice =
             unsafe { syscall(libc::SYS_madvise, [start, end - start, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
-    }
-}
-
-/// A chunk that one writer owns.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Chunk {
-    base: *mut u8,
-    size: u32,
-    header_crc: u32,
-}
-
-impl Chunk {
-    /// Payload bytes that fit.
-    #[inline(always)]
-    pub(super) fn capacity(&self) -> usize {
-        (self.size as usize).saturating_sub(CHUNK_HEADER)
-    }
-
-    /// The payload's checksum before its first byte: bound to this header, so that payloads cannot change places.
-    #[inline(always)]
-    pub(super) fn seed(&self) -> Crc {
-        Crc::NEW.with_u32(self.header_crc)
-    }
-
-    /// Writes payload bytes from `from` up to `to` (at most the capacity).
-    #[inline(always)]
-    pub(super) fn cursor(&self, from: usize, to: usize, crc: Crc) -> Cursor<'_> {
-        let room = to.min(self.capacity()).saturating_sub(from);
-        // SAFETY:
-        // - the chunk's bytes belong to its writer alone, and `from + room` is at most its capacity.
-        unsafe { Cursor::new(self.base.wrapping_add(CHUNK_HEADER + from), room, crc) }
-    }
-
-    /// Makes the first `length` payload bytes part of the trace.
-    ///
-    /// # Signal safety
-    /// One atomic store.
-    #[inline(always)]
-    pub(super) fn commit(&self, length: usize, crc: Crc) {
-        let commit = length as u64 & 0xffff_ffff | u64::from(crc.value()) << 32;
-        // SAFETY:
-        // - inside the chunk's header, eight-byte aligned since chunks are 64-byte aligned.
-        let word = unsafe { AtomicU64::from_ptr(self.base.wrapping_add(at::COMMIT).cast()) };
-        // ATOMICS: release, for whoever reads the file while it grows; a kill keeps program order anyway.
-        word.store(commit, Ordering::Release);
-    }
-
-    fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY:
-        // - callers pass offsets from `layout::at`, four-byte aligned and inside the header.
-        unsafe { AtomicU32::from_ptr(self.base.wrapping_add(offset).cast()) }
     }
 }

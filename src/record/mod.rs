@@ -3,6 +3,7 @@
 //! The file's layout is described in `docs/trace-format.md`.
 
 pub mod buffer;
+mod chunk;
 mod chunk_bytes;
 pub mod code;
 pub mod control;

@@ -1,6 +1,7 @@
 //! One thread's rows and markers, on their way into its step chunks.
 
-use super::buffer::{Chunk, NoRoom, TraceBuffer};
+use super::buffer::{NoRoom, TraceBuffer};
+use super::chunk::Chunk;
 use super::crc::Crc;
 use super::cursor::Cursor;
 use super::encode;

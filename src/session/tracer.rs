@@ -186,11 +186,15 @@ impl Tracer {
         } else {
             self.functions.clone()
         };
-        let patterns: Vec<_> =
-            entries.iter().map(|entry| FunctionPattern { module: None, place: Place::Address(*entry) }).collect();
+        let patterns: Vec<_> = entries
+            .iter()
+            .map(|entry| FunctionPattern { module: None, place: Place::Address(*entry) })
+            .collect();
         let wanted = Wanted { patterns: &patterns, into: self.into, tracer: None };
         let survey = Survey::take(&wanted)?;
-        if let Some(missing) = entries.iter().find(|entry| !survey.functions.iter().any(|f| f.entry == **entry)) {
+        if let Some(missing) =
+            entries.iter().find(|entry| !survey.functions.iter().any(|f| f.entry == **entry))
+        {
             return Err(TraceError::NoFunction(*missing));
         }
         let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

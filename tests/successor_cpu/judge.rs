@@ -37,16 +37,15 @@ pub enum Verdict {
 pub fn excluded(instruction: &Instruction) -> Option<&'static str> {
     match instruction.mnemonic() {
         Mnemonic::Int | Mnemonic::Int1 | Mnemonic::Int3 => return Some("raises a trap of its own"),
-        Mnemonic::Sgdt | Mnemonic::Sidt | Mnemonic::Smsw | Mnemonic::Sldt | Mnemonic::Str => {
-            return Some("the kernel emulates it under UMIP and its trap is lost");
-        }
         Mnemonic::Mwait | Mnemonic::Mwaitx | Mnemonic::Umwait | Mnemonic::Tpause => return Some("waits"),
+        Mnemonic::Wrpkru => return Some("hides the child's memory, from the kernel's rseq code too"),
         Mnemonic::Vmcall | Mnemonic::Vmmcall => return Some("the hypervisor decides"),
         _ => {}
     }
     match Class::of(instruction) {
         Class::Syscall => Some("enters the kernel"),
         Class::Far => Some("changes the code segment; see the directed cases"),
+        Class::DescriptorStore => Some("may lose its trap to the kernel; see the directed cases"),
         Class::LoadsSs => Some("holds the trap back for one instruction; see the directed cases"),
         _ => None,
     }

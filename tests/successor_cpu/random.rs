@@ -17,7 +17,7 @@ impl Random {
 
     /// 0 to `limit` - 1.
     pub fn below(&mut self, limit: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(limit) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
     /// True in one of `n` cases.

@@ -1,6 +1,6 @@
 //! The functions that ours stand in front of.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The next definition of a function behind this library's, looked up once.
@@ -21,8 +21,7 @@ impl Real {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: a NUL-terminated name.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        let found = next(self.name);
         if found.is_null() {
             // SAFETY: nothing the program could do instead.
             unsafe { libc::abort() };
@@ -30,6 +29,20 @@ impl Real {
         self.address.store(found, Ordering::Relaxed);
         found
     }
+}
+
+/// The definition of `name` behind this library's, or null. By way of dlvsym(3): dlsym itself is one of ours.
+fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: NUL-terminated strings; x86_64's C library has had this version of dlsym from the start.
+    let dlsym = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
+    if dlsym.is_null() || name == c"dlsym" {
+        return dlsym;
+    }
+    // SAFETY: the C library's dlsym has this type.
+    let dlsym: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
+        unsafe { std::mem::transmute(dlsym) };
+    // SAFETY: a NUL-terminated name.
+    unsafe { dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 /// Defines a function that reaches the real one of the same name and type.

@@ -74,7 +74,12 @@ fn header(rest: &[u8], offset: usize) -> Option<(Chunk<'_>, usize)> {
 
 fn close_gap(bytes: &[u8], from: usize, to: usize, damage: &mut Vec<Damage>) {
     let Some(gap) = bytes.get(from..to).filter(|gap| !gap.is_empty()) else { return };
-    let zeros = gap.iter().all(|&byte| byte == 0);
-    let cause = if zeros { DamageCause::Hole } else { DamageCause::NoChunk };
+    let cause = if gap.chunks(ALIGN).all(never_begun) { DamageCause::Hole } else { DamageCause::NoChunk };
     damage.push(Damage { offset: from as u64, length: gap.len() as u64, cause });
+}
+
+/// A line of a chunk whose writer was killed before it stored the magic: zeros but for the header's fields.
+fn never_begun(line: &[u8]) -> bool {
+    let fields = at::KIND..at::COMMIT + 8;
+    line.iter().enumerate().all(|(place, &byte)| byte == 0 || fields.contains(&place))
 }

@@ -14,7 +14,8 @@ pub struct Damage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageCause {
-    /// Space handed out to a writer that was killed before it wrote: zeros.
+    /// Space handed out to a writer that was killed before it wrote its first
+    /// event.
     Hole,
     /// Bytes that are no chunk.
     NoChunk,
