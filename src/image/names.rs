@@ -29,6 +29,9 @@ pub fn strip_version(name: &str) -> &str {
 /// The name of the function that a clone is a clone of: `f.isra.0.cold` is `f`.
 #[must_use]
 pub fn base(name: &str) -> &str {
+    if !name.contains('.') {
+        return name;
+    }
     // A leading dot starts a name, not a suffix.
     let end = CLONE_SUFFIXES.iter().filter_map(|s| name.find(s)).filter(|&at| at > 0).min();
     end.map_or(name, |end| &name[..end])
