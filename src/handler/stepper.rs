@@ -457,9 +457,9 @@ fn moves_stack_unseen(fetched: &Fetched) -> bool {
             && !matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test)
 }
 
-/// Where a single-step trap comes too often (`rep`) or one instruction late (`syscall`).
+/// Where a single-step trap comes too often (`rep`) or one instruction late (`syscall`, and what the kernel emulates).
 fn needs_breakpoint(class: Class) -> bool {
-    matches!(class, Class::RepString | Class::Syscall)
+    matches!(class, Class::RepString | Class::Syscall | Class::DescriptorStore)
 }
 
 fn fault_signal(fetched: &Fetched) -> u32 {
