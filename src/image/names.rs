@@ -29,18 +29,10 @@ pub fn strip_version(name: &str) -> &str {
 /// The name of the function that a clone is a clone of: `f.isra.0.cold` is `f`.
 #[must_use]
 pub fn base(name: &str) -> &str {
-<<<<<<< HEAD
     // A leading dot starts a name, not a suffix. Dot by dot: this runs for every symbol of a process, and most
     // names have none.
     let mut dots = name.match_indices('.').map(|(at, _)| at).filter(|&at| at > 0);
     let end = dots.find(|&at| CLONE_SUFFIXES.iter().any(|suffix| name[at..].starts_with(suffix)));
-=======
-    if !name.contains('.') {
-        return name;
-    }
-    // A leading dot starts a name, not a suffix.
-    let end = CLONE_SUFFIXES.iter().filter_map(|s| name.find(s)).filter(|&at| at > 0).min();
->>>>>>> h/image
     end.map_or(name, |end| &name[..end])
 }
 
