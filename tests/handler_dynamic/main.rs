@@ -45,7 +45,7 @@ const MECHANISMS: [(&str, Engine, Delivery, StepMode); 4] = [
 /// Stops watched per mechanism for system calls: 10,000 over all of them.
 const WATCHED: usize = 2500;
 /// Stops single-stepped through per mechanism, some thousand instructions each.
-const STEPPED: usize = 60;
+const STEPPED: usize = 40;
 
 fn each_mechanism(test: &str, mut watch: impl FnMut(&str, &mut Tracee)) {
     let Some(program) = Program::build(test) else { return };
