@@ -31,7 +31,7 @@ fn table(path: &Path) -> (Elf, SymbolTable) {
     (elf, table)
 }
 
-fn named<'a>(table: &'a SymbolTable, name: &str) -> &'a overstep::image::symbols::Symbol {
+fn named<'a>(table: &'a SymbolTable, name: &str) -> &'a Symbol {
     let found = table.symbols().iter().find(|s| s.names().any(|n| n == name));
     found.unwrap_or_else(|| panic!("no {name} in {table:?}"))
 }
