@@ -51,6 +51,7 @@ pub const WORK: &[(u64, &[u8])] = &[
 ];
 
 /// Where an address of `a.out` lies in the process.
+#[must_use]
 pub const fn at(offset: u64) -> RuntimeAddr {
     ElfAddr(offset).at(BIAS)
 }
@@ -73,11 +74,13 @@ impl Default for Synthetic {
 
 impl Synthetic {
     /// The program's code, symbols and module, and no rows.
+    #[must_use]
     pub fn new() -> Self {
         Self::with_window(1 << 20)
     }
 
     /// The same, with room for `window` bytes of rows.
+    #[must_use]
     pub fn with_window(window: usize) -> Self {
         let memory = MemoryTrace::new(window).unwrap();
         // SAFETY: the buffer and its owner are fields of one struct and go together.
@@ -193,22 +196,26 @@ impl Synthetic {
     }
 
     /// The trace as its file.
+    #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.memory.to_bytes(&self.header).unwrap()
     }
 
     /// The trace, read back.
+    #[must_use]
     pub fn read(&self) -> Trace {
         Trace::from_bytes(self.bytes()).unwrap()
     }
 }
 
 /// `gcd(48, 18)` as one whole call.
+#[must_use]
 pub fn gcd_call() -> Synthetic {
     gcd_call_adjusted(|_, _| {})
 }
 
 /// The same, with rows falsified.
+#[must_use]
 pub fn gcd_call_adjusted(adjust: impl FnMut(u64, &mut Step<'_>)) -> Synthetic {
     let mut trace = Synthetic::new();
     trace.enter(THREAD, 1, 0x1139);

@@ -46,7 +46,10 @@ enum Sender {
 /// # Signal safety
 /// Runs with all signals blocked, on the alternate stack where one is set. Raw system calls only; libc's errno
 /// is never touched. See `docs/signal-safety.md`.
-pub extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+///
+/// # Safety
+/// Called by the kernel as a handler with SA_SIGINFO, and by nobody else.
+pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     let Some(context) = (unsafe { context.as_mut() }) else { return };
     let Some(process) = Process::current() else { return };

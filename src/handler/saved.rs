@@ -35,28 +35,32 @@ impl<'a> Saved<'a> {
         Self(context)
     }
 
+    /// One of the saved registers; every position here is one of libc's, inside the array.
+    fn greg(&self, position: usize) -> u64 {
+        self.0.uc_mcontext.gregs.get(position).copied().unwrap_or(0) as u64
+    }
+
     pub(super) fn rip(&self) -> RuntimeAddr {
-        RuntimeAddr(self.0.uc_mcontext.gregs[RIP] as u64)
+        RuntimeAddr(self.greg(RIP))
     }
 
     pub(super) fn rsp(&self) -> u64 {
-        self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as u64
+        self.greg(libc::REG_RSP as usize)
     }
 
     /// The code segment selector: what decides between 64-bit and 32-bit code.
     pub(super) fn code_segment(&self) -> u16 {
-        self.0.uc_mcontext.gregs[libc::REG_CSGSFS as usize] as u16
+        self.greg(libc::REG_CSGSFS as usize) as u16
     }
 
     /// The registers as the program would see them: without RF, and without TF when `hide_trap_flag`.
     pub(super) fn registers(&self, hide_trap_flag: bool) -> Registers {
-        let gregs = &self.0.uc_mcontext.gregs;
         let mut general = [0; 16];
         for (to, from) in general.iter_mut().zip(GENERAL) {
-            *to = gregs[from] as u64;
+            *to = self.greg(from);
         }
         let hidden = flag::RF | if hide_trap_flag { flag::TF } else { 0 };
-        Registers { general, rip: self.rip(), rflags: gregs[EFLAGS] as u64 & !hidden }
+        Registers { general, rip: self.rip(), rflags: self.greg(EFLAGS) & !hidden }
     }
 
     /// Sets or clears `bits` of the flags that sigreturn restores.

@@ -21,7 +21,7 @@ pub struct KernelAction {
 }
 
 /// A signal handler with SA_SIGINFO.
-pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
+pub type Handler = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
 
 /// Returns from a signal: the handler's `ret` lands here. Not libc's, see kernel-facts 21.
 #[unsafe(naked)]

@@ -14,6 +14,9 @@ use crate::record::reader::Trace;
 const DAMAGES_NAMED: usize = 5;
 
 /// Two lines: what was traced, which a trace of the own process may not name, and what watched it.
+///
+/// # Errors
+/// What `out` says.
 pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let header = &trace.header;
     let Palette { name, faint, end, .. } = palette;
@@ -41,6 +44,9 @@ pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
 }
 
 /// What the file did not give back, if anything.
+///
+/// # Errors
+/// What `out` says.
 pub fn write_damage(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let Palette { bad, end, .. } = palette;
     let damage = trace.damage();
@@ -54,6 +60,9 @@ pub fn write_damage(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
 }
 
 /// Two sentences: the rows by verdict, and what they allow to be said.
+///
+/// # Errors
+/// What `out` says.
 pub fn write_summary(summary: &Summary, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let Palette { good, bad, end, .. } = palette;
     let counts = [
