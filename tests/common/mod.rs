@@ -11,3 +11,4 @@ pub mod program;
 pub mod run;
 pub mod skip;
 pub mod way;
+pub mod work;

@@ -99,7 +99,10 @@ fn every_instruction_of_the_handler_is_the_agents() {
                 Stop::Signal(signal) => {
                     let text = tracee.agent_text();
                     let seen = tracee.step_through_handler(signal, |rip| {
-                        assert!(text.contains(&rip), "{name}: {rip:#x} in the handler is outside the agent {text:#x?}");
+                        assert!(
+                            text.contains(&rip),
+                            "{name}: {rip:#x} in the handler is outside the agent {text:#x?}"
+                        );
                     });
                     instructions += seen.instructions;
                     deepest = deepest.max(seen.stack);

@@ -80,7 +80,10 @@ fn targets(object: &Object, instruction: &Instruction, own: std::ops::Range<u64>
         let address = instruction.ip_rel_memory_address();
         let taken = instruction.mnemonic() == iced_x86::Mnemonic::Lea;
         match object.pointer(address) {
-            _ if taken && object.is_code(address) && object.function_at(address).is_some_and(|f| f.0 == address) => {
+            _ if taken
+                && object.is_code(address)
+                && object.function_at(address).is_some_and(|f| f.0 == address) =>
+            {
                 targets.push(Target::Local(address));
             }
             Some(Target::Local(code)) if object.is_code(*code) => targets.push(Target::Local(*code)),
@@ -97,6 +100,10 @@ fn through_plt(object: &Object, target: u64) -> Target {
         return Target::Local(target);
     }
     let stub = Decoder::with_ip(64, object.code(target..target + 16), target, DecoderOptions::NONE);
-    let jump = stub.into_iter().take(3).find(|instruction| instruction.flow_control() == FlowControl::IndirectBranch);
-    jump.and_then(|jump| object.pointer(jump.ip_rel_memory_address()).cloned()).unwrap_or(Target::Local(target))
+    let jump = stub
+        .into_iter()
+        .take(3)
+        .find(|instruction| instruction.flow_control() == FlowControl::IndirectBranch);
+    jump.and_then(|jump| object.pointer(jump.ip_rel_memory_address()).cloned())
+        .unwrap_or(Target::Local(target))
 }

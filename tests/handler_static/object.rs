@@ -37,7 +37,9 @@ impl Object {
         let text = text.map(|(range, offset)| (range.start as u64..range.end as u64, offset)).collect();
 
         let mut functions = BTreeMap::new();
-        for symbol in elf.syms.iter().filter(|symbol| symbol.st_type() == sym::STT_FUNC && symbol.st_value != 0) {
+        for symbol in
+            elf.syms.iter().filter(|symbol| symbol.st_type() == sym::STT_FUNC && symbol.st_value != 0)
+        {
             let mangled = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
             let name = format!("{:#}", rustc_demangle::demangle(mangled));
             functions.insert(symbol.st_value, (symbol.st_value + symbol.st_size, name));
