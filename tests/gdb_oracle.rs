@@ -45,7 +45,7 @@ fn gdb(program: &Program, start: &StepEntry, steps: u64, directory: &Path) -> Ve
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/gdb/steps.py");
     let out = directory.join("gdb.steps");
     let mut command = Command::new("gdb");
-    command.args(["-nx", "-q", "-batch"]);
+    command.args(["-nx", "-q", "-batch-silent"]);
     // gdb's own Python and libraries must see neither the agent nor the program's variables.
     for (name, value) in &program.environment {
         let name = if name == "OVERSTEP_AGENT" { "LD_PRELOAD" } else { name };

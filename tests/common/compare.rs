@@ -69,7 +69,11 @@ fn compare_threads(reference: &Trace, found: &Trace) -> Result<Agreement, Differ
     let (expected, got) = (calls(reference), calls(found));
     let rows = |calls: &[String]| calls.iter().map(|call| call.lines().count() as u64).sum();
     match expected.iter().zip(&got).find(|(expected, got)| expected != got) {
-        Some((expected, got)) => Err(Difference::Rows(format!("a call was\n{expected}\nand is\n{got}"))),
+        Some((expected, got)) => {
+            let lines = expected.lines().zip(got.lines()).find(|(expected, got)| expected != got);
+            let lengths = (expected.lines().count(), got.lines().count());
+            Err(Difference::Rows(format!("a call of {lengths:?} rows and markers, in {lines:#?}")))
+        }
         None if expected.len() != got.len() => {
             Err(Difference::Rows(format!("{} calls and {}", expected.len(), got.len())))
         }

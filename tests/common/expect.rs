@@ -174,7 +174,7 @@ impl Seen {
 
     fn visits(&self, trace: &Trace) -> Vec<String> {
         let names = self.steps.iter().map(|step| match trace.symbol(step.address) {
-            Some(hit) => hit.symbol.name.clone(),
+            Some(hit) => hit.symbol.name.trim_end_matches(" const").to_owned(),
             None => "?".to_owned(),
         });
         let mut visits: Vec<_> = names.filter(|name| name != LAST).collect();
