@@ -172,19 +172,20 @@ fn enter(mut stepper: Stepper<'_>) {
             return stepper.pass_standing();
         }
         Phase::Stepping | Phase::Native => stepper.returned_unseen(),
-        Phase::Muted => stepper.end(),
-        Phase::Idle | Phase::Untraced => {}
+        Phase::Muted | Phase::Untraced => stepper.end(),
+        Phase::Idle => {}
     }
     if !is_traced_process(process, stepper.tid) {
         return stepper.pass_standing();
     }
     let settings = &process.settings;
     let call = process.progress.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let wanted = call >= settings.first_call && call - settings.first_call < settings.calls;
+    let awaited = call < settings.first_call;
+    let wanted = !awaited && call - settings.first_call < settings.calls;
     count_entry(process, wanted);
     stepper.thread.frames.reset(frame);
     let Some(function) = process.function_at(stepper.saved.rip()).filter(|_| wanted) else {
-        stepper.thread.phase = Phase::Untraced;
+        stepper.thread.phase = if awaited { stepper.pass_by(frame) } else { Phase::Idle };
         return stepper.pass_standing();
     };
     stepper.enter(call, function.pattern);
@@ -217,6 +218,15 @@ impl Stepper<'_> {
             .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp)
     }
 
+    /// A call before the first wanted one: its end must be seen, or a later call from a deeper frame would look
+    /// nested in it.
+    fn pass_by(&mut self, frame: Frame) -> Phase {
+        match self.thread.guard.place(frame.returns_to, self.process.fasync_signal) {
+            Ok(()) => Phase::Untraced,
+            Err(_) => Phase::Idle,
+        }
+    }
+
     /// A native stretch called back into the traced function.
     fn enter_nested(&mut self, frame: Frame) {
         let lost = self.thread.phase == Phase::Stepping;
@@ -236,7 +246,7 @@ impl Stepper<'_> {
 
     /// The call is over, but the stepper had not seen it coming: never a `leave`.
     fn returned_unseen(&mut self) {
-        if self.thread.phase != Phase::Muted {
+        if !matches!(self.thread.phase, Phase::Muted | Phase::Untraced) {
             self.note_lost(LostReason::ReturnedUnseen);
         }
         self.end();

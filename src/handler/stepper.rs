@@ -18,7 +18,7 @@ use crate::image::successor::{Successor, Transfer, USER_CS, successor};
 use crate::record::buffer::NoRoom;
 use crate::record::control::{Delivery, Engine, StepMode};
 use crate::record::marker::{LostReason, Marker};
-use crate::record::step::{RegisterChangeRef, Step, Syscall};
+use crate::record::step::{Access, RegisterChangeRef, Step, Syscall};
 use crate::record::verdict::Verdict;
 use crate::registers::{R8, R9, R10, RAX, RCX, RDI, RDX, RSI, RSP, Registers, flag};
 
@@ -137,12 +137,12 @@ impl Stepper<'_> {
         let blocks = self.process.settings.step == StepMode::Block;
         let mut previous = *previous;
         let (mut at, mut rsp) = (at, rsp);
-        // After a call into the kernel the result must be read before anything overwrites it.
-        let mut may_pass = blocks && !matches!(previous.class, Class::Syscall);
+        let mut may_pass = blocks && !self.must_be_seen_behind(&previous);
         loop {
             let shadow = previous.class == Class::LoadsSs;
             let standing = self.process.function_at(at).is_some() || self.thread.guard.at() == Some(at);
-            if !shadow && (!may_pass || standing) {
+            let planned = self.thread.rows.saturating_add(self.thread.pending.rows().len() as u64);
+            if !shadow && (!may_pass || standing || planned >= self.process.settings.max_steps) {
                 return Some(at);
             }
             let fetched = match fetch(self.process, self.tid, at) {
@@ -181,6 +181,14 @@ impl Stepper<'_> {
             previous = fetched;
             at = next;
         }
+    }
+
+    /// Whether the row needs the state right behind its instruction: what the kernel returned, how far a repeated
+    /// string instruction came, what was written to memory.
+    fn must_be_seen_behind(&self, first: &Fetched) -> bool {
+        let mut operands = self.thread.pending.operands.iter().flatten();
+        matches!(first.class, Class::Syscall | Class::RepString)
+            || operands.any(|operand| operand.access != Access::Read)
     }
 
     /// Puts a call's frame on the shadow stack.
@@ -449,9 +457,9 @@ fn moves_stack_unseen(fetched: &Fetched) -> bool {
             && !matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test)
 }
 
-/// Where a single-step trap comes too often (`rep`) or one instruction late (`syscall`).
+/// Where a single-step trap comes too often (`rep`) or one instruction late (`syscall`, and what the kernel emulates).
 fn needs_breakpoint(class: Class) -> bool {
-    matches!(class, Class::RepString | Class::Syscall)
+    matches!(class, Class::RepString | Class::Syscall | Class::DescriptorStore)
 }
 
 fn fault_signal(fetched: &Fetched) -> u32 {

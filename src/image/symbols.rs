@@ -73,7 +73,10 @@ impl SymbolTable {
     }
 
     fn merge(mut found: Vec<Candidate>, code: Code) -> Self {
-        found.sort_by(|a, b| (a.address, rank(a)).cmp(&(b.address, rank(b))));
+        found.sort_by_key(|candidate| candidate.address);
+        for aliases in found.chunk_by_mut(|a, b| a.address == b.address) {
+            aliases.sort_by(|a, b| rank(a).cmp(&rank(b)));
+        }
         let mut symbols: Vec<Symbol> = Vec::new();
         for candidate in found {
             match symbols.last_mut().filter(|s| s.address == candidate.address) {

@@ -238,3 +238,61 @@ impl<F: FnOnce() -> T, T> Work<F, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::marker::{LostReason, Marker};
+    use crate::record::verdict::Verdict;
+
+    #[inline(never)]
+    extern "C" fn collatz(mut n: u64) -> u64 {
+        let mut steps = 0;
+        while n != 1 {
+            n = if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 };
+            steps += 1;
+        }
+        steps
+    }
+
+    fn mispredicting(tracer: Tracer) -> Recorded {
+        let tracer = Tracer { mispredict_at: 7, ..tracer.function(collatz as *const ()) };
+        let (value, trace) = tracer.trace(|| collatz(std::hint::black_box(6))).unwrap();
+        assert_eq!(value, 8, "the program does not notice");
+        trace
+    }
+
+    /// A breakpoint that is set wrong never fires: the return guard must find out, and no `leave` may be claimed.
+    #[test]
+    fn a_wrong_prediction_ends_as_lost_and_never_as_leave() {
+        for delivery in [Delivery::Sigtrap, Delivery::Fasync] {
+            if !crate::can_trace() {
+                println!("SKIP a_wrong_prediction: no breakpoint events here");
+                return;
+            }
+            let trace = mispredicting(Tracer::new().engine(Engine::Breakpoint).delivery(delivery));
+            let markers: Vec<_> = trace.markers().collect();
+            let lost = |m: &Marker| matches!(m, Marker::Lost { reason: LostReason::ReturnedUnseen, .. });
+            assert!(markers.iter().any(lost), "{delivery:?}: {markers:?}");
+            assert!(!markers.iter().any(|m| matches!(m, Marker::Leave { .. })), "{delivery:?}: {markers:?}");
+            let summary = trace.summary();
+            assert_eq!((summary.steps, summary.lost), (6, 1), "{delivery:?}");
+            assert!(!summary.all_expected() && !summary.strict_holds(), "{delivery:?}");
+        }
+    }
+
+    /// The trap flag stops wherever the CPU really is, and says that this was not expected.
+    #[test]
+    fn a_wrong_prediction_is_seen_by_the_trap_flag() {
+        if !crate::can_trace() {
+            println!("SKIP a_wrong_prediction_is_seen: no breakpoint events here");
+            return;
+        }
+        let trace = mispredicting(Tracer::new().engine(Engine::TrapFlag));
+        let unexplained: Vec<_> =
+            trace.steps().filter(|s| matches!(s.verdict, Verdict::Unexplained { .. })).map(|s| s.n).collect();
+        assert_eq!(unexplained, [8], "the row behind the wrong prediction");
+        assert!(trace.markers().any(|m| matches!(m, Marker::Leave { rax: 8, .. })));
+        assert!(!trace.summary().strict_holds());
+    }
+}

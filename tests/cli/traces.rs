@@ -138,7 +138,6 @@ fn counts_and_limits_choose_calls_and_steps() {
 }
 
 #[test]
-#[ignore = "a skipped call's return is not seen: a later call from a deeper frame counts as nested in it"]
 fn calls_are_counted_from_any_depth() {
     let Some(program) = traceable("calls_from_any_depth", GCD) else { return };
     assert_eq!(calls(&program, &["--nth", "2"]).0, [2, 3]);

@@ -45,14 +45,12 @@ impl Output {
 
 fn named(path: &Path, force: bool) -> Result<File, Failure> {
     refuse_what_is_no_file(path)?;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
     if force {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
-    };
-    options.open(path).map_err(|error| match error.kind() {
+        // Not truncated: another run may have it mapped, and its program would die of SIGBUS. What cannot be
+        // removed is reported by the attempt to create it.
+        let _ = fs::remove_file(path);
+    }
+    OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             Failure::new(OVERSTEP_FAILED, format_args!("`{}` exists already", path.display()))
                 .next("pass --force to overwrite it, or name another file")
