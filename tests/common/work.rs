@@ -55,7 +55,7 @@ pub const PYTHON: Work = Work {
         let output =
             Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
         let path = String::from_utf8(output.stdout).ok()?;
-        let program = Program::new(path.trim(), &["-S", "-E", "-c", &script]);
+        let program = Program::new(path.trim(), &["-S", "-c", &script]);
         Some(program.with("PYTHONHASHSEED", "0"))
     },
 };
