@@ -17,6 +17,23 @@ const fn failed(errno: i32) -> u64 {
     (-(errno as i64)) as u64
 }
 
+/// Whether the system call is one that installs a seccomp mode: seccomp(2), or prctl(2) with PR_SET_SECCOMP.
+#[must_use]
+pub(super) fn enters_seccomp(registers: &Registers) -> bool {
+    installs_seccomp(registers.general[RAX] as i64, registers.general[RDI])
+}
+
+/// The same by number and first argument.
+#[must_use]
+pub const fn installs_seccomp(number: i64, first: u64) -> bool {
+    const SET_MODE_FILTER: u64 = 1;
+    match number {
+        libc::SYS_seccomp => first <= SET_MODE_FILTER,
+        libc::SYS_prctl => first == libc::PR_SET_SECCOMP as u64,
+        _ => false,
+    }
+}
+
 impl Stepper<'_> {
     /// The result of the system call that `registers` ask for, if it is one to be answered here.
     ///

@@ -114,7 +114,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
         return false;
     }
     if sender == Sender::Step {
-        thread.step_stops += 1;
+        thread.step.note_stop();
     }
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();

@@ -7,7 +7,7 @@
 
 mod blocks;
 mod code;
-mod doors;
+pub mod doors;
 pub mod entry;
 mod frames;
 pub mod known;

@@ -12,7 +12,7 @@ use super::program_signals::{MaskChange, ProgramSignals};
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
 use crate::event::attr::{self, Attr};
-use crate::event::open;
+use crate::event::{ioctl, open};
 use crate::image::decode::Vendor;
 use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
@@ -181,6 +181,33 @@ impl Process {
             set_mask(Some(now & !kept))?;
         }
         Ok(believed)
+    }
+
+    /// Takes the triggers away, in all threads: the program is about to enter seccomp, and what they start would
+    /// kill it.
+    ///
+    /// # Signal safety
+    /// Atomics, ioctl and close.
+    pub fn close_triggers(&self) {
+        for place in &self.triggers {
+            let fd = place.swap(-1, Ordering::Relaxed);
+            // A number that leads to no event has been closed, and perhaps reused, by the program.
+            if fd >= 0 && ioctl::id(fd).is_ok() {
+                // SAFETY: the descriptor of a trigger of ours, given up by the swap.
+                let _ = unsafe { raw::syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]) };
+            }
+        }
+    }
+
+    /// Disarms the calling thread and takes the triggers away, from outside the handler; a call that is being
+    /// traced gets no more rows.
+    pub fn stand_down(&self) {
+        let Ok(before) = set_mask(Some(u64::MAX)) else { return };
+        if let Some(thread) = self.threads.find(raw::gettid()) {
+            thread.stand_down(self);
+        }
+        self.close_triggers();
+        let _ = set_mask(Some(before));
     }
 
     /// What the calling thread's program believes it blocks of the tracer's signals.

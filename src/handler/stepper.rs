@@ -7,9 +7,11 @@ use std::sync::atomic::Ordering;
 use iced_x86::Mnemonic;
 
 use super::code::{Fetched, NoInstruction, fetch, name_target};
+use super::doors::enters_seccomp;
 use super::frames::Frame;
 use super::operands;
 use super::pending::PendingRow;
+use super::perf::Hits;
 use super::process::Process;
 use super::saved::Saved;
 use super::stack::bounds_of;
@@ -70,11 +72,14 @@ impl Stepper<'_> {
             self.thread.pending.operands =
                 operands::before(&fetched.instruction, &registers, self.process.memory());
         }
-        if fetched.class == Class::Syscall
-            && fetched.instruction.mnemonic() == Mnemonic::Syscall
-            && let Some(result) = self.answer(&registers)
-        {
-            return self.finish_syscall(fetched, result);
+        if fetched.class == Class::Syscall && fetched.instruction.mnemonic() == Mnemonic::Syscall {
+            if enters_seccomp(&registers) {
+                self.finish_row(fetched, fetched.fall_through());
+                return self.stand_down();
+            }
+            if let Some(result) = self.answer(&registers) {
+                return self.finish_syscall(fetched, result);
+            }
         }
         let memory = self.process.memory();
         match successor(&fetched.instruction, &registers, &memory) {
@@ -430,17 +435,22 @@ impl Stepper<'_> {
         self.pass_standing();
     }
 
+    /// The program is about to forbid the system calls that stepping needs: nothing of ours may fire any more.
+    fn stand_down(&mut self) {
+        self.mute(LostReason::Seccomp, 0);
+        self.thread.step.close();
+        self.thread.guard.close();
+        self.process.close_triggers();
+        self.pass_standing();
+    }
+
     /// What the step event counted must be what its stops were: a hit that no handler saw is a lost row.
     fn compare_counts(&mut self) {
-        let Some(counted) = self.thread.step.count() else { return };
-        let hits = counted.wrapping_sub(self.thread.step_hits);
-        self.thread.step_hits = counted;
-        let missing = counted.wrapping_sub(self.thread.step_stops);
+        let Some(Hits { counted, missing }) = self.thread.step.hits() else { return };
         let counters = self.process.buffer.counters();
-        counters.step_hits.fetch_add(hits, Ordering::Relaxed);
-        counters.stops.fetch_add(hits.wrapping_sub(missing), Ordering::Relaxed);
+        counters.step_hits.fetch_add(counted, Ordering::Relaxed);
+        counters.stops.fetch_add(counted.wrapping_sub(missing), Ordering::Relaxed);
         if missing != 0 {
-            self.thread.step_stops = counted;
             let found = self.saved.rip();
             let lost =
                 Marker::Lost { reason: LostReason::Uncounted, expected: found, found, detail: missing };

@@ -4,7 +4,9 @@
 mod action;
 mod exec;
 mod library;
+mod look_first;
 mod mask;
+mod seccomp;
 mod shell;
 mod spawn;
 mod stack;
