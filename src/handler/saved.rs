@@ -69,6 +69,26 @@ impl<'a> Saved<'a> {
         *flags = if on { *flags | bits as i64 } else { *flags & !(bits as i64) };
     }
 
+    /// The signal mask that sigreturn restores: the kernel's eight bytes.
+    pub(super) fn mask(&self) -> u64 {
+        // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
+        unsafe { (&raw const self.0.uc_sigmask).cast::<u64>().read() }
+    }
+
+    pub(super) fn set_mask(&mut self, mask: u64) {
+        // SAFETY: as in `mask`.
+        unsafe { (&raw mut self.0.uc_sigmask).cast::<u64>().write(mask) };
+    }
+
+    /// Finishes a system call that was answered here: what the CPU and the kernel leave in registers.
+    pub(super) fn finish_syscall(&mut self, result: u64, next: RuntimeAddr) {
+        let gregs = &mut self.0.uc_mcontext.gregs;
+        gregs[libc::REG_RAX as usize] = result as i64;
+        gregs[libc::REG_RCX as usize] = next.0 as i64;
+        gregs[libc::REG_R11 as usize] = gregs[EFLAGS] & !((flag::TF | flag::RF) as i64);
+        gregs[RIP] = next.0 as i64;
+    }
+
     /// xmm0 as saved in the FXSAVE area (SDM volume 1, table 10-2: byte 160), or zeros without one.
     pub(super) fn xmm0(&self) -> [u8; 16] {
         let area = self.0.uc_mcontext.fpregs;

@@ -4,6 +4,8 @@
 
 use std::sync::atomic::Ordering;
 
+use iced_x86::Mnemonic;
+
 use super::code::{Fetched, NoInstruction, fetch, name_target};
 use super::frames::Frame;
 use super::operands;
@@ -68,6 +70,12 @@ impl Stepper<'_> {
             self.thread.pending.operands =
                 operands::before(&fetched.instruction, &registers, self.process.memory());
         }
+        if fetched.class == Class::Syscall
+            && fetched.instruction.mnemonic() == Mnemonic::Syscall
+            && let Some(result) = self.answer(&registers)
+        {
+            return self.finish_syscall(fetched, result);
+        }
         let memory = self.process.memory();
         match successor(&fetched.instruction, &registers, &memory) {
             Successor::One(next) | Successor::Far { to: next, selector: USER_CS } => {
@@ -90,8 +98,27 @@ impl Stepper<'_> {
             Successor::Transfers(Transfer::Sysenter | Transfer::UserInterrupt) => {
                 self.mute(LostReason::Undecodable, 0);
             }
-            Successor::Faults => self.fault(fault_signal(&fetched), fetched.address()),
+            Successor::Faults => {
+                // Breakpoint instructions retire: their trap comes behind them.
+                if is_breakpoint(&fetched) {
+                    self.finish_row(fetched, fetched.fall_through());
+                }
+                self.fault(fault_signal(&fetched), fetched.address());
+            }
             Successor::Unreadable => self.fault(libc::SIGSEGV as u32, fetched.address()),
+        }
+    }
+
+    /// A system call that was answered without the kernel: its row, and control behind it.
+    fn finish_syscall(&mut self, fetched: Fetched, result: u64) {
+        let next = fetched.fall_through();
+        self.saved.finish_syscall(result, next);
+        let after = self.saved.registers(self.thread.trap_flag);
+        let depth = self.thread.frames.depth().max(0);
+        self.thread.pending.push(PendingRow { fetched, next, depth });
+        match self.write_rows(&after) {
+            Ok(()) => self.arrive(Verdict::Reconstructed),
+            Err(_) => self.mute(LostReason::NoRoom, 0),
         }
     }
 
@@ -450,7 +477,7 @@ fn rsp_after(fetched: &Fetched, rsp: u64) -> u64 {
 
 /// Whether RSP behind the instruction is more than its encoding says: `leave`, `mov rsp, …`, `add rsp, …`.
 fn moves_stack_unseen(fetched: &Fetched) -> bool {
-    use iced_x86::{Mnemonic, Register};
+    use iced_x86::Register;
     let instruction = &fetched.instruction;
     matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Enter)
         || matches!(instruction.op0_register(), Register::RSP | Register::ESP | Register::SP)
@@ -462,10 +489,18 @@ fn needs_breakpoint(class: Class) -> bool {
     matches!(class, Class::RepString | Class::Syscall | Class::DescriptorStore)
 }
 
+/// `int3`, `int 3` and `icebp`.
+fn is_breakpoint(fetched: &Fetched) -> bool {
+    match fetched.instruction.mnemonic() {
+        Mnemonic::Int3 | Mnemonic::Int1 => true,
+        Mnemonic::Int => fetched.instruction.immediate8() == 3,
+        _ => false,
+    }
+}
+
 fn fault_signal(fetched: &Fetched) -> u32 {
-    use iced_x86::Mnemonic;
     let signal = match fetched.instruction.mnemonic() {
-        Mnemonic::Int3 | Mnemonic::Int1 => libc::SIGTRAP,
+        _ if is_breakpoint(fetched) => libc::SIGTRAP,
         Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => libc::SIGILL,
         _ => libc::SIGSEGV,
     };

@@ -59,6 +59,8 @@ pub(super) struct Thread {
     pub(super) step_hits: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
+    /// Those of the tracer's signals that the program believes it blocks.
+    pub(super) blocked_by_program: u64,
     /// The program's alternate stack, which the tracer's stands in for.
     pub(super) program_stack: libc::stack_t,
     stack_base: u64,
@@ -133,6 +135,7 @@ impl Threads {
             thread.phase = Phase::Idle;
             thread.step_stops = 0;
             thread.step_hits = 0;
+            thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
             thread.writer = ThreadWriter::new();
         }
@@ -221,6 +224,7 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).step_stops).write(0);
         (&raw mut (*thread).step_hits).write(0);
         (&raw mut (*thread).trap_flag).write(false);
+        (&raw mut (*thread).blocked_by_program).write(0);
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());

@@ -95,9 +95,13 @@ impl<'a> Entries<'a> {
     fn code(&mut self, row: &Row<'_>) -> (CodeBytes, bool) {
         let code = &self.trace.code;
         if let Some(inline) = row.bytes {
-            let in_module =
-                code.block(row.address, &mut self.hint).is_some_and(|(block, _)| block.module.is_some());
-            return (inline.into(), in_module);
+            // A row brings its bytes along where they have changed, and where another thread was just recording
+            // the block: then they are the block's.
+            let recorded = code.bytes(row.address, &mut self.hint);
+            let changed = !recorded.starts_with(inline)
+                && code.block(row.address, &mut self.hint).is_some_and(|(block, _)| block.module.is_some());
+            let differs = changed || code.differs(row.address, inline.len() as u64, &mut self.hint);
+            return (inline.into(), differs);
         }
         let straight = row.next.since(row.address);
         let longest = MAX_INSTRUCTION as u64;
