@@ -19,6 +19,7 @@ const ALLOWED: &[(i64, &str)] = &[
     (libc::SYS_gettid, "whose stop it is"),
     (libc::SYS_getpid, "whether this is the armed process or a fork"),
     (libc::SYS_process_vm_readv, "the program's memory, without a fault"),
+    (libc::SYS_process_vm_writev, "what an answered rt_sigprocmask or rt_sigaction stores"),
     (libc::SYS_ioctl, "moves and re-arms the step event"),
     (libc::SYS_read, "the step event's own count; /proc/self/maps"),
     (libc::SYS_openat, "/proc/self/maps: where the stack ends; /proc/self/mem"),
