@@ -50,7 +50,8 @@ impl Stepper<'_> {
 
     /// rt_sigprocmask(how, set, old, size)
     fn change_mask(&mut self, registers: &Registers) -> u64 {
-        let [how, set, old, size] = [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        let [how, set, old, size] =
+            [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
         if size != SET_SIZE {
             return failed(libc::EINVAL);
         }
@@ -73,7 +74,8 @@ impl Stepper<'_> {
 
     /// rt_sigaction(signal, new, old, size), where the signal is one of ours.
     fn change_action(&self, registers: &Registers) -> Option<u64> {
-        let [signal, new, old, size] = [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        let [signal, new, old, size] =
+            [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
         let signal = signal as i32;
         let before = self.process.signals.action(signal)?;
         if size != SET_SIZE {

@@ -54,7 +54,8 @@ pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, cont
     let Some(context) = (unsafe { context.as_mut() }) else { return };
     let Some(process) = Process::current() else { return };
     let sender = sender(process, signal, info);
-    if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context)) {
+    if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
+    {
         let handler = process.signals.action(signal).map_or(0, |action| action.handler);
         pass_on(process, signal, info, context);
         if handler > libc::SIG_IGN as u64 {
@@ -359,7 +360,12 @@ fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: 
 }
 
 /// After the program's handler of its own trap: stepping goes on where it sent control.
-fn after_program_handler(process: &'static Process, context: &mut libc::ucontext_t, signal: i32, handler: u64) {
+fn after_program_handler(
+    process: &'static Process,
+    context: &mut libc::ucontext_t,
+    signal: i32,
+    handler: u64,
+) {
     let tid = raw::gettid();
     let Some(thread) = process.threads.find(tid) else { return };
     let mut stepper = Stepper { process, thread, saved: Saved::new(context), tid };

@@ -9,7 +9,7 @@ use crate::raw::{self, Errno};
 const SA_RESTORER: u64 = 0x0400_0000;
 
 /// `struct kernel_sigaction` of x86_64 (Linux `include/linux/signal_types.h`).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct KernelAction {
     /// Handler address, or SIG_DFL 0, SIG_IGN 1.

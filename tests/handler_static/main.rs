@@ -51,8 +51,13 @@ const INTERPOSED: &[&str] = &[
     "posix_spawn",
     "posix_spawnp",
     "pthread_create",
+    "pthread_sigmask",
+    "sigaction",
     "sigaltstack",
+    "signal",
+    "sigprocmask",
     "system",
+    "sysv_signal",
 ];
 
 /// Memory routines that compilers call unasked: the agent has its own, local ones.

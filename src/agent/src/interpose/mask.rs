@@ -51,7 +51,11 @@ const LIBRARY_SIGNALS: u64 = 0b11 << 31;
 /// # Safety
 /// As sigprocmask(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigprocmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+pub unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
     // SAFETY: the caller's arguments, passed on.
     match unsafe { pthread_sigmask(how, set, old) } {
         0 => 0,
