@@ -254,9 +254,9 @@ fn inside_a_block_no_registers_are_claimed() {
         Entry::Marker(_) => None,
     });
     let steps: Vec<_> = steps.collect();
-    let known: Vec<_> = steps.iter().filter(|step| step.before.is_some()).map(|step| step.n).collect();
+    let known: Vec<_> = steps.iter().filter(|step| step.before().is_some()).map(|step| step.n).collect();
     assert_eq!(known, [1, 4, 10, 16, 22, 23]);
-    let rcx = |n: usize| steps[n - 1].before.map(|before| before.general[RCX]);
+    let rcx = |n: usize| steps[n - 1].before().map(|before| before.general[RCX]);
     assert_eq!((rcx(4), rcx(10), rcx(22)), (Some(0x12), Some(0xc), Some(0)), "at each stop, not before it");
 }
 

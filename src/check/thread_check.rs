@@ -144,7 +144,7 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
                 return None;
             }
         };
-        let before = step.before.as_ref();
+        let before = step.before();
         let expected = expectation(&instruction, before, &step.memory, &self.stack, step.next);
         self.report.add_evidence(expected.basis());
         if !expected.allows(step.next) {

@@ -61,7 +61,7 @@ pub fn write_discarded(rows: u64, values: &str, palette: &Palette, out: &mut imp
     let steps = steps(rows);
     writeln!(
         out,
-        "  {marker}left without a return (longjmp or unwinding) after {rows} {steps}{end}: {value}{values}{end}"
+        "  {marker}left without a return (longjmp or unwinding) after {rows} {steps}{end}; {value}{values}{end}"
     )
 }
 

@@ -26,7 +26,7 @@ fn cut_off() -> Synthetic {
 fn last_marker(trace: &Trace) -> Value {
     let lines = json_of(trace);
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let last = lines.filter(|line| line["type"] == "marker").last().unwrap();
+    let last = lines.rev().find(|line| line["type"] == "marker").unwrap();
     let text = text_of(trace, &Options { summary: false, ..Options::default() });
     let words = format!("        ── {}", last["text"].as_str().unwrap());
     assert!(text.lines().any(|line| line == words), "{words} is not in\n{text}");

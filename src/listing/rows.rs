@@ -95,6 +95,7 @@ impl<'t> Rows<'t> {
         self.summary
     }
 
+    #[inline]
     fn row(&mut self, entry: Entry) -> Row {
         match entry {
             Entry::Step(entry) => {

@@ -87,7 +87,7 @@ impl<'a> Entries<'a> {
             differs_from_file,
             verdict: row.verdict,
             next: row.next,
-            before: self.before(&row),
+            stopped_with: self.stopped_with(&row),
             registers: row.registers,
             count: row.count,
             memory: row.memory,
@@ -95,16 +95,13 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// The registers at the row's start. A run's writer brings the stream up to date behind its last row, so that
-    /// the state is true at the stop which the next run begins with, and stale at the rows that follow in it.
-    fn before(&self, row: &Row<'_>) -> Option<Registers> {
-        if let Some(change) = &row.registers {
-            return Some(change.before);
-        }
+    /// The registers at a stop that begins a run of several rows. Behind a run's last row its writer brings the stream
+    /// up to date, so that the state is true at the next stop, and stale at the rows that follow in the run.
+    fn stopped_with(&self, row: &Row<'_>) -> Option<Box<Registers>> {
         let header = &self.trace.header;
         let at_a_stop = !matches!(row.verdict, Verdict::Reconstructed | Verdict::Lost);
-        (at_a_stop && header.registers && header.step == StepMode::Block)
-            .then_some(Registers { rip: row.address, ..self.state.registers })
+        (row.registers.is_none() && at_a_stop && header.registers && header.step == StepMode::Block)
+            .then(|| Box::new(Registers { rip: row.address, ..self.state.registers }))
     }
 
     /// The row's bytes, and whether they differ from the ELF file's.

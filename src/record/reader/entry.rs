@@ -37,15 +37,23 @@ pub struct StepEntry {
     pub differs_from_file: bool,
     pub verdict: Verdict,
     pub next: RuntimeAddr,
-    /// The registers at its start: those of `registers`, and in block stepping also those of a row that a stop was
-    /// seen at, which begins a run whose single changes are not known.
-    pub before: Option<Registers>,
     /// Absent when not recorded and in a run of several rows; `after.rip` is `next`.
     pub registers: Option<RegisterChange>,
+    /// In block stepping, without `registers`: those at the start of a row that a stop was seen at, which begins a
+    /// run whose single changes are not known. Boxed, since rows are moved about and few have it.
+    pub stopped_with: Option<Box<Registers>>,
     /// Iterations of a `rep` string instruction.
     pub count: Option<u64>,
     pub memory: Vec<MemoryAccess>,
     pub syscall: Option<Syscall>,
+}
+
+impl StepEntry {
+    /// The registers at its start, where they are known.
+    #[must_use]
+    pub fn before(&self) -> Option<&Registers> {
+        self.registers.as_ref().map(|change| &change.before).or(self.stopped_with.as_deref())
+    }
 }
 
 /// One marker.
