@@ -6,6 +6,7 @@ use crate::address::RuntimeAddr;
 use crate::record::marker::Marker;
 use crate::record::step::{MAX_INSTRUCTION, MemoryAccess, RegisterChange, Syscall};
 use crate::record::verdict::Verdict;
+use crate::registers::Registers;
 
 /// One row or marker, in the order it happened in its thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +37,10 @@ pub struct StepEntry {
     pub differs_from_file: bool,
     pub verdict: Verdict,
     pub next: RuntimeAddr,
-    /// Absent when not recorded and inside blocks; `after.rip` is `next`.
+    /// The registers at its start: those of `registers`, and in block stepping also those of a row that a stop was
+    /// seen at, which begins a run whose single changes are not known.
+    pub before: Option<Registers>,
+    /// Absent when not recorded and in a run of several rows; `after.rip` is `next`.
     pub registers: Option<RegisterChange>,
     /// Iterations of a `rep` string instruction.
     pub count: Option<u64>,
