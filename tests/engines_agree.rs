@@ -22,7 +22,8 @@ fn agree(test: &str, work: &Work, steps: u64, ways: &[Way]) {
     let directory = TempDir::new().expect("a temporary directory");
     let Some(program) = work.prepare(test, steps, &directory) else { return };
     let limit = steps.to_string();
-    let options = ["-f", work.function, "--into", "all", "--calls", "1", "--max-steps", &limit];
+    let options =
+        ["-f", work.function, "--nth", work.nth, "--calls", "1", "--into", "all", "--max-steps", &limit];
     let untraced = native(&program);
     assert!(untraced.status.success(), "{program:?}: {untraced:?}");
 

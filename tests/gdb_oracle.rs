@@ -4,17 +4,19 @@
 //! What gdb reports otherwise is folded: it stops once per iteration of a repeated string instruction, and not
 //! between a load of ss and the instruction after it.
 
+mod agent_support;
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use agent_support::agent;
 use common::event::instruction;
 use common::fixture::Fixture;
 use common::program::Program;
 use common::run::traced;
-use common::skip::{installed, skip, traceable};
+use common::skip::{installed, traceable};
 use common::way::REFERENCE;
 use common::work::{APT, BASH, GIT, PERL, PYTHON, SQLITE, Work};
 use overstep::record::reader::{Entry, StepEntry, Trace};
@@ -24,13 +26,6 @@ use tempfile::TempDir;
 const STEPS: u64 = 3_000;
 /// Of the ignored variants.
 const MANY_STEPS: u64 = 100_000;
-
-/// The agent that the executable carries, or the one that OVERSTEP_AGENT names.
-fn agent(test: &str) -> Option<PathBuf> {
-    let embedded = || Path::new(env!("OUT_DIR")).join("agent.so");
-    let path = std::env::var_os("OVERSTEP_AGENT").map_or_else(embedded, PathBuf::from);
-    if path.exists() { Some(path) } else { skip(test, "no agent: built without the `cli` feature") }
-}
 
 /// What both sides run: the program with the agent at a path that is the same for both.
 fn ready(test: &str, program: Program) -> Option<Program> {
@@ -124,7 +119,8 @@ fn agree_at_work(test: &str, work: &Work, steps: u64) {
     let directory = TempDir::new().expect("a temporary directory");
     let Some(program) = work.prepare(test, steps, &directory) else { return };
     let limit = steps.to_string();
-    let options = ["-f", work.function, "--into", "all", "--calls", "1", "--max-steps", &limit];
+    let options =
+        ["-f", work.function, "--nth", work.nth, "--calls", "1", "--into", "all", "--max-steps", &limit];
     agree(test, program, &options, steps);
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use overstep::record::reader::{Entries, Entry, Trace};
 
-use super::event::{Shape, ValueName, Values, values};
+use super::event::{Shape, ValueName, Values, brief, values};
 
 /// What two agreeing traces had in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,7 +116,8 @@ impl Walk<'_> {
         for other in &others {
             let other = other.as_ref().map(|entry| Shape::of(self.traces.0, entry));
             if other != first {
-                return Err(Difference::Unstable(format!("{first:x?}\nand {other:x?}")));
+                let found = found.as_ref().map(|entry| brief(self.traces.1, entry));
+                return Err(Difference::Unstable(format!("{first:x?}\nand {other:x?}\nat {found:?}")));
             }
         }
         if first != shape {
@@ -160,7 +161,8 @@ impl Walk<'_> {
         if !self.blocks && expected.iter().map(|value| value.0).ne(got.iter().map(|value| value.0)) {
             let names = |values: &Values| values.iter().map(|value| value.0).collect::<Vec<_>>();
             return Err(Difference::Value(format!(
-                "{reference:x?}\nhas {:?}\nand {:?}",
+                "{} has {:?} and {:?}",
+                brief(self.traces.1, found),
                 names(&expected),
                 names(&got)
             )));
@@ -172,7 +174,7 @@ impl Walk<'_> {
                 continue;
             }
             let place =
-                || format!("{name:x?} is {wanted:#x} and {value:#x} at\n{reference:x?}\nand\n{found:x?}");
+                || format!("{name:?} is {wanted:#x} and {value:#x} in {}", brief(self.traces.1, found));
             if varied.iter().all(|again| find(again, name) == Some(wanted)) {
                 return Err(Difference::Value(place()));
             }

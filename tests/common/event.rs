@@ -84,14 +84,33 @@ impl Shape {
     }
 }
 
+/// Names a row by its instruction, or a marker by its kind, for messages.
+pub fn brief(trace: &Trace, entry: &Entry) -> String {
+    match entry {
+        Entry::Step(step) => {
+            let place = trace
+                .symbol(step.address)
+                .map_or_else(String::new, |hit| format!(" ({}+{:#x})", hit.symbol.name, hit.offset));
+            let text = decode(&step.bytes, step.address, vendor(trace))
+                .map_or_else(|error| error.to_string(), |instruction| instruction.to_string());
+            format!("call {} row {} `{text}` at {}{place}", step.call, step.n, step.address)
+        }
+        Entry::Marker(_) => format!("{:?}", Shape::of(trace, entry)),
+    }
+}
+
 /// The bytes of the row's instruction. A row has up to fifteen, whatever follows the instruction included.
 pub fn instruction<'a>(trace: &Trace, step: &'a StepEntry) -> &'a [u8] {
-    let vendor = match trace.header.decoder {
+    let length =
+        decode(&step.bytes, step.address, vendor(trace)).map_or(step.bytes.len(), |decoded| decoded.len());
+    &step.bytes[..length]
+}
+
+fn vendor(trace: &Trace) -> Vendor {
+    match trace.header.decoder {
         DecoderVendor::Intel => Vendor::Intel,
         DecoderVendor::Amd => Vendor::Amd,
-    };
-    let length = decode(&step.bytes, step.address, vendor).map_or(step.bytes.len(), |decoded| decoded.len());
-    &step.bytes[..length]
+    }
 }
 
 /// The values of a row or marker. Of rows from block stepping, `before` is that of the block: left out.

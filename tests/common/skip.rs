@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use super::program::FIXED_ADDRESSES;
+
 /// Prints why `test` proves nothing; `None`, for `?` and `else`.
 pub fn skip<T>(test: &str, reason: &str) -> Option<T> {
     println!("SKIP {test}: {reason}");
@@ -13,10 +15,7 @@ pub fn traceable(test: &str) -> Option<()> {
     if !overstep::can_trace() {
         return skip(test, "breakpoint events do not work here; see `overstep doctor`");
     }
-    for needed in ["setarch"] {
-        installed(test, needed)?;
-    }
-    Some(())
+    installed(test, FIXED_ADDRESSES[0])
 }
 
 /// Whether `program` is on the PATH.

@@ -14,6 +14,8 @@ pub struct Work {
     /// Programs that must be there.
     needs: &'static [&'static str],
     pub function: &'static str,
+    /// The call of it that is long.
+    pub nth: &'static str,
     program: fn(&Path, u64) -> Option<Program>,
 }
 
@@ -31,6 +33,7 @@ impl Work {
 pub const BASH: Work = Work {
     needs: &["bash"],
     function: "execute_command",
+    nth: "1",
     program: |_, steps| {
         // A little over 10,000 instructions a round.
         let rounds = steps / 5_000 + 2;
@@ -45,6 +48,7 @@ pub const BASH: Work = Work {
 pub const PYTHON: Work = Work {
     needs: &["python3"],
     function: "PyEval_EvalCode",
+    nth: "1",
     program: |_, steps| {
         let rounds = steps / 1_000 + 2;
         let script = format!(
@@ -63,6 +67,7 @@ pub const PYTHON: Work = Work {
 pub const PERL: Work = Work {
     needs: &["perl"],
     function: "perl_run",
+    nth: "1",
     program: |_, steps| {
         let rounds = steps / 500 + 2;
         let script = format!(
@@ -77,6 +82,7 @@ pub const PERL: Work = Work {
 pub const SQLITE: Work = Work {
     needs: &["sqlite3"],
     function: "sqlite3_step",
+    nth: "1",
     program: |_, steps| {
         let rounds = steps / 300 + 20;
         let query = format!(
@@ -90,10 +96,12 @@ pub const SQLITE: Work = Work {
 pub const GIT: Work = Work {
     needs: &["git"],
     function: "inflate",
+    // The first one unpacks the object's header.
+    nth: "2",
     program: |directory, steps| {
         // Numbers compress to a third or so; each byte takes ten instructions and more.
         let text: String =
-            (0..steps / 30 + 500).map(|number| format!("{}\n", number * number % 8191)).collect();
+            (0..steps / 20 + 5_000).map(|number| format!("{}\n", number * number % 8191)).collect();
         fs::write(directory.join("numbers"), text).expect("the file is written");
         let git = |arguments: &[&str]| {
             let mut command = Command::new("git");
@@ -113,6 +121,7 @@ pub const GIT: Work = Work {
 pub const APT: Work = Work {
     needs: &["apt-config"],
     function: "pkgInitConfig*",
+    nth: "1",
     program: |directory, steps| {
         // Short lines of configuration, hundreds of instructions each.
         let lines: String = (0..steps / 2_000 + 2)
