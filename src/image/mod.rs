@@ -7,6 +7,8 @@ mod access_table;
 pub mod boundary;
 pub mod class;
 pub mod decode;
+#[cfg(feature = "dwarf")]
+pub mod dwarf;
 mod effective;
 pub mod elf;
 mod elf_dynamic;

@@ -89,7 +89,7 @@ impl Program {
             .env("OVERSTEP_SESSION", session)
             .stdin(Stdio::null());
         // SAFETY: ptrace(2) is a system call and nothing else.
-        unsafe { command.pre_exec(|| trace_me()) };
+        unsafe { command.pre_exec(trace_me) };
         let child = command.spawn().expect("the program starts");
         Run { child, growth, path, _file: file }
     }

@@ -1,0 +1,48 @@
+//! Debug information in a file of its own, as distributions ship it.
+
+use super::sections::has_debug_info;
+use crate::image::elf::Elf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Where distributions put it (gdb manual, "Separate Debug Files").
+const GLOBAL: &str = "/usr/lib/debug";
+
+/// The file with the debug information of `elf`, which was opened at `path`: found by its build id, or by its
+/// `.gnu_debuglink` beside it, in `.debug` or in `/usr/lib/debug`. `None` where `elf` has it itself or there is
+/// none; a file that belongs to another build is none.
+#[must_use]
+pub fn separate(elf: &Elf, path: &Path) -> Option<Elf> {
+    if has_debug_info(elf) {
+        return None;
+    }
+    by_build_id(elf).or_else(|| by_link(elf, path)).filter(has_debug_info)
+}
+
+fn by_build_id(elf: &Elf) -> Option<Elf> {
+    let id = elf.build_id()?;
+    let mut hex = String::new();
+    for byte in id {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    let (directory, file) = hex.split_at_checked(2)?;
+    let found = Elf::open(&PathBuf::from(format!("{GLOBAL}/.build-id/{directory}/{file}.debug"))).ok()?;
+    (found.build_id() == Some(id)).then_some(found)
+}
+
+/// The section is a file name, zeros up to a multiple of 4, and the CRC-32 of that file.
+fn by_link(elf: &Elf, path: &Path) -> Option<Elf> {
+    let (_, link) = elf.section(".gnu_debuglink")?;
+    let (rest, checksum) = link.split_last_chunk::<4>()?;
+    let name = std::str::from_utf8(rest.split(|byte| *byte == 0).next()?).ok()?;
+    // No way out of the directories.
+    let name = Path::new(name).file_name()?;
+    let path = path.canonicalize().ok()?;
+    let directory = path.parent()?;
+    let global = Path::new(GLOBAL).join(directory.strip_prefix("/").ok()?);
+    let mut candidates = [directory, &directory.join(".debug"), &global].map(|it| it.join(name)).into_iter();
+    candidates.find_map(|candidate| {
+        let found = Elf::open(&candidate).ok()?;
+        (crc32fast::hash(found.file_bytes()) == u32::from_le_bytes(*checksum)).then_some(found)
+    })
+}
