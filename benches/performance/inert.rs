@@ -18,7 +18,7 @@ pub fn run(selection: &Selection) {
         command.args(["-C", env!("CARGO_MANIFEST_DIR"), "status"]).env("GIT_OPTIONAL_LOCKS", "0");
         command
     };
-    preloaded("inert/git-status", 1.05, 150, selection, status);
+    preloaded("inert/git-status", 1.05, 400, selection, status);
     behind_the_traced_call(selection);
 }
 

@@ -14,7 +14,7 @@ const ASK: &str = "import sys, sysconfig; \
 const SOURCE: &str = "
 def call():
     seen = {}
-    for i in range(40):
+    for i in range(20):
         key = str(i % 7)
         seen[key] = seen.get(key, 0) + i
     return sorted(seen.items())
