@@ -82,7 +82,8 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
                 format!("lost: control was expected at {} and found again at {}", full(expected), full(found))
             }
             LostReason::Seccomp => {
-                "lost: the program enters seccomp, which may forbid what stepping needs; it runs on untraced".to_owned()
+                "lost: the program enters seccomp, which may forbid what stepping needs; it runs on untraced"
+                    .to_owned()
             }
             LostReason::Damaged => format!("lost: the trace file is damaged at byte {detail}"),
         },
