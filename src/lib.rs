@@ -24,3 +24,8 @@ pub use session::tracer::{TraceError, Tracer};
 pub fn can_trace() -> bool {
     event::choose::choose(None, None).is_ok()
 }
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

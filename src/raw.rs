@@ -11,7 +11,10 @@ use std::arch::asm;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
-/// Makes system call `number` with up to six arguments (unused ones 0): its value, or its errno.
+/// Makes system call `number` with up to six arguments (unused ones 0).
+///
+/// # Errors
+/// The call's errno.
 ///
 /// # Safety
 /// The call's own contract: pointers among the arguments must be what the kernel expects of that call.
@@ -37,6 +40,7 @@ pub unsafe fn syscall(number: i64, arguments: [u64; 6]) -> Result<u64, Errno> {
 
 /// The calling thread's id.
 #[inline(always)]
+#[must_use]
 pub fn gettid() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { syscall(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
@@ -44,6 +48,7 @@ pub fn gettid() -> u32 {
 
 /// The calling process's id.
 #[inline(always)]
+#[must_use]
 pub fn getpid() -> u32 {
     // SAFETY: getpid takes nothing and cannot fail.
     unsafe { syscall(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32

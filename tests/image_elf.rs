@@ -4,7 +4,7 @@ use overstep::address::ElfAddr;
 use overstep::image::elf::{Elf, Kind};
 use overstep::image::elf_symbols::SymbolKind;
 use overstep::image::function::{FunctionPattern, find, find_at, nearest};
-use overstep::image::symbols::SymbolTable;
+use overstep::image::symbols::{Symbol, SymbolTable};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,7 +31,7 @@ fn table(path: &Path) -> (Elf, SymbolTable) {
     (elf, table)
 }
 
-fn named<'a>(table: &'a SymbolTable, name: &str) -> &'a overstep::image::symbols::Symbol {
+fn named<'a>(table: &'a SymbolTable, name: &str) -> &'a Symbol {
     let found = table.symbols().iter().find(|s| s.names().any(|n| n == name));
     found.unwrap_or_else(|| panic!("no {name} in {table:?}"))
 }
@@ -191,7 +191,7 @@ fn libc_has_its_public_names() {
         assert_eq!(named(&table, name).raw(), name);
     }
     // memcpy@@GLIBC_2.14 and memcpy@GLIBC_2.2.5 are both `memcpy`.
-    assert!(table.symbols().iter().flat_map(|s| s.names()).all(|n| !n.contains("@GLIBC")));
+    assert!(table.symbols().iter().flat_map(Symbol::names).all(|n| !n.contains("@GLIBC")));
     assert!(!find(&FunctionPattern::parse("libc!memcpy").unwrap(), &table, path).is_empty());
 }
 

@@ -1,5 +1,7 @@
 //! The trace file as a whole: what goes in comes out, and what was damaged never comes out wrong.
 
+#![allow(unsafe_code, reason = "a buffer borrows the trace that the test keeps")]
+
 mod trace_support;
 
 use std::ops::RangeInclusive;

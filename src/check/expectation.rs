@@ -8,8 +8,8 @@ use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::static_successor::{StaticSuccessors, static_successors};
 use crate::image::successor::{Successor, successor};
-use crate::record::step::{MemoryAccess, RegisterChange};
-use crate::registers::{RCX, RSP, Registers};
+use crate::record::step::MemoryAccess;
+use crate::registers::Registers;
 
 /// What an expectation rests on, from the strongest to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,32 +106,12 @@ const fn without_state(statics: StaticSuccessors) -> Expectation {
     }
 }
 
-/// The registers at the start of a control transfer, from those after it. In block stepping the row that ends a
-/// block carries the change over the whole block, so its `before` lies further back.
-#[must_use]
-pub fn before_transfer(instruction: &Instruction, change: &RegisterChange) -> Registers {
-    let mut before = Registers { rip: RuntimeAddr(instruction.ip()), ..change.after };
-    let register = match Class::of(instruction) {
-        Class::Call { .. } => Some((RSP, 8)),
-        Class::Return => {
-            let released = if instruction.op_count() == 1 { u64::from(instruction.immediate16()) } else { 0 };
-            Some((RSP, 0_u64.wrapping_sub(8 + released)))
-        }
-        Class::Conditional if instruction.is_loop() || instruction.is_loopcc() => Some((RCX, 1)),
-        _ => None,
-    };
-    if let Some((register, undo)) = register {
-        before.general[register] = before.general[register].wrapping_add(undo);
-    }
-    before
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::image::decode::{Vendor, decode};
     use crate::record::step::Access;
-    use crate::registers::{RAX, flag};
+    use crate::registers::{RSP, flag};
 
     const HERE: RuntimeAddr = RuntimeAddr(0x1000);
 
@@ -167,18 +147,5 @@ mod tests {
     fn ud2_has_no_row() {
         assert_eq!(expect(&[0x0f, 0x0b], None, &[]), Expectation::NoRow);
         assert_eq!(expect(&[0xcc], None, &[]), Expectation::Open, "int3 retires, then traps");
-    }
-
-    #[test]
-    fn a_transfer_is_undone() {
-        let mut after = Registers::default();
-        (after.general[RSP], after.general[RCX], after.general[RAX]) = (0x7000, 4, 9);
-        let change = RegisterChange { before: Registers::default(), after };
-        let before = |bytes: &[u8]| before_transfer(&decode(bytes, HERE, Vendor::Intel).unwrap(), &change);
-        assert_eq!(before(&[0xe8, 0, 0, 0, 0]).general[RSP], 0x7008, "call");
-        assert_eq!(before(&[0xc3]).general[RSP], 0x6ff8, "ret");
-        assert_eq!(before(&[0xc2, 0x10, 0]).general[RSP], 0x6fe8, "ret 16");
-        assert_eq!(before(&[0xe2, 0xfe]).general[RCX], 5, "loop");
-        assert_eq!(before(&[0x74, 0]).general, after.general, "jcc");
     }
 }

@@ -37,6 +37,9 @@ pub struct Report {
     pub code_missing: u64,
     /// Rows whose executed bytes are not those of the ELF file. No flaw by itself: code may write code.
     pub differs_from_file: u64,
+    /// Stretches of the file that a writer had taken when it was killed, before its first event there. No flaw: no row
+    /// can be missing there, and what the writer had begun before ends with a whole event.
+    pub holes: u64,
     /// The step events' own count was compared with the stops handled.
     pub counted: bool,
     /// The first [`KEPT`] findings.
@@ -111,6 +114,14 @@ impl fmt::Display for Report {
                 f,
                 "\ncode: {} rows executed other bytes than their ELF file holds",
                 self.differs_from_file
+            )?;
+        }
+        if self.holes > 0 {
+            let places = if self.holes == 1 { "place" } else { "places" };
+            write!(
+                f,
+                "\nfile: {} {places} taken by a writer that was killed before it wrote there",
+                self.holes
             )?;
         }
         let compared = if self.counted {

@@ -51,6 +51,7 @@ pub const WORK: &[(u64, &[u8])] = &[
 ];
 
 /// Where an address of `a.out` lies in the process.
+#[must_use]
 pub const fn at(offset: u64) -> RuntimeAddr {
     ElfAddr(offset).at(BIAS)
 }
@@ -73,19 +74,30 @@ impl Default for Synthetic {
 
 impl Synthetic {
     /// The program's code, symbols and module, and no rows.
+    #[must_use]
     pub fn new() -> Self {
         Self::with_window(1 << 20)
     }
 
+    /// The same program under another path.
+    pub fn with_module(path: &str) -> Self {
+        Self::build(1 << 20, path)
+    }
+
     /// The same, with room for `window` bytes of rows.
+    #[must_use]
     pub fn with_window(window: usize) -> Self {
+        Self::build(window, "/home/ada/a.out")
+    }
+
+    fn build(window: usize, path: &str) -> Self {
         let memory = MemoryTrace::new(window).unwrap();
         // SAFETY: the buffer and its owner are fields of one struct and go together.
         let buffer = unsafe { memory.buffer() };
         let ranges = [at(0x1000)..at(0x2000)];
         let module = ModuleRef {
             id: 0,
-            path: b"/home/ada/a.out",
+            path: path.as_bytes(),
             bias: BIAS,
             build_id: &[0xde, 0xad, 0xbe, 0xef],
             ranges: &ranges,
@@ -158,6 +170,41 @@ impl Synthetic {
         self.registers = after;
     }
 
+    /// Brings the registers up to date behind a run of rows without changes, as the handler does in block stepping.
+    pub fn sync(&mut self) {
+        let registers = self.registers;
+        self.writer.sync(&self.buffer, &registers).unwrap();
+    }
+
+    /// Runs `gcd` as block stepping does: a stop at the start, at each branch and at the return, and between two
+    /// stops rows without changes. `adjust` may falsify the n-th row, from 1.
+    pub fn gcd_in_blocks(&mut self, back: u64, mut adjust: impl FnMut(u64, &mut Step<'_>)) {
+        let stops = [at(0x1139), at(0x113f), at(0x114a)];
+        self.header.step = StepMode::Block;
+        self.gcd_with(back, |trace, n, run, next| {
+            let rip = trace.registers.rip;
+            let stop = stops.contains(&rip);
+            if stop && n > 1 {
+                trace.sync();
+            }
+            let returns = rip == at(0x114c);
+            trace.step(next, run, |step| {
+                if !stop && !returns {
+                    step.verdict = Verdict::Reconstructed;
+                }
+                if !returns {
+                    step.registers = None;
+                }
+                adjust(n, step);
+            });
+        });
+    }
+
+    /// Space that a writer took, and was killed before it wrote there.
+    pub fn hole(&self, bytes: u64) {
+        self.memory.progress().used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Runs `gcd` from its first instruction through its return to `back`, as the CPU would.
     pub fn gcd(&mut self, back: u64) {
         self.gcd_adjusted(back, |_, _| {});
@@ -165,6 +212,11 @@ impl Synthetic {
 
     /// The same, where `adjust` may falsify the n-th row, from 1.
     pub fn gcd_adjusted(&mut self, back: u64, mut adjust: impl FnMut(u64, &mut Step<'_>)) {
+        self.gcd_with(back, |trace, n, run, next| trace.step(next, run, |step| adjust(n, step)));
+    }
+
+    /// `row` writes the n-th row: what the instruction does to registers, and where it goes.
+    fn gcd_with(&mut self, back: u64, mut row: impl FnMut(&mut Self, u64, &dyn Fn(&mut Registers), u64)) {
         let mut n = 0;
         loop {
             let offset = self.registers.rip.in_elf(BIAS).0;
@@ -176,7 +228,7 @@ impl Synthetic {
                 _ => GCD[index + 1].0,
             };
             n += 1;
-            self.step(next, |registers| run_gcd(offset, registers), |step| adjust(n, step));
+            row(self, n, &|registers| run_gcd(offset, registers), next);
             if offset == 0x114c {
                 return;
             }
@@ -193,22 +245,38 @@ impl Synthetic {
     }
 
     /// The trace as its file.
+    #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.memory.to_bytes(&self.header).unwrap()
     }
 
+    /// The trace as its file, closed with the status that `waitpid` gave.
+    pub fn closed_bytes(&self, wait_status: i32) -> Vec<u8> {
+        let mut bytes = self.bytes();
+        bytes.extend(crate::record::chunk_bytes::end(wait_status, 1));
+        bytes
+    }
+
+    /// The closed trace, read back.
+    pub fn read_closed(&self, wait_status: i32) -> Trace {
+        Trace::from_bytes(self.closed_bytes(wait_status)).unwrap()
+    }
+
     /// The trace, read back.
+    #[must_use]
     pub fn read(&self) -> Trace {
         Trace::from_bytes(self.bytes()).unwrap()
     }
 }
 
 /// `gcd(48, 18)` as one whole call.
+#[must_use]
 pub fn gcd_call() -> Synthetic {
     gcd_call_adjusted(|_, _| {})
 }
 
 /// The same, with rows falsified.
+#[must_use]
 pub fn gcd_call_adjusted(adjust: impl FnMut(u64, &mut Step<'_>)) -> Synthetic {
     let mut trace = Synthetic::new();
     trace.enter(THREAD, 1, 0x1139);

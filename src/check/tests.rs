@@ -4,10 +4,11 @@ use super::finding::Flaw;
 use super::report::Report;
 use super::synthetic::{Synthetic, THREAD, at, gcd_call, gcd_call_adjusted};
 use super::verify::verify;
-use crate::record::control::StepMode;
 use crate::record::marker::{LostReason, Marker};
-use crate::record::step::{Access, MemoryAccess};
+use crate::record::reader::Entry;
+use crate::record::step::{Access, MemoryAccess, Step};
 use crate::record::verdict::Verdict;
+use crate::registers::RCX;
 
 /// Rows of gcd(48, 18): four at its start, three rounds of six, the return.
 const ROWS: u64 = 23;
@@ -213,22 +214,63 @@ fn other_bytes_than_the_file_are_counted_and_decoded() {
     only(&verify(&nonsense.read()), Flaw::Undecodable);
 }
 
+fn in_blocks(adjust: impl FnMut(u64, &mut Step<'_>)) -> Report {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1139);
+    trace.gcd_in_blocks(0x117b, adjust);
+    verify(&trace.read())
+}
+
 #[test]
 fn block_interiors_are_reconstructed_and_branches_still_proved() {
-    let mut trace = Synthetic::new();
-    trace.header.step = StepMode::Block;
-    trace.enter(THREAD, 1, 0x1139);
-    trace.gcd_adjusted(0x117b, |_, step| {
-        let ends = matches!(step.address, a if a == at(0x113f) || a == at(0x114a) || a == at(0x114c));
-        if !ends {
-            (step.verdict, step.registers) = (Verdict::Reconstructed, None);
+    let report = in_blocks(|_, _| {});
+    assert!(report.holds(), "{report}");
+    assert_eq!((report.summary.exact, report.summary.reconstructed), (6, 17));
+    assert_eq!(report.evidence.bytes, 0, "each branch by the flags at its stop: {report}");
+    assert_eq!((report.evidence.state, report.evidence.none), (ROWS - 1, 1), "all but the return");
+    assert_eq!(report.summary.signals(), 6);
+}
+
+#[test]
+fn a_wrong_branch_between_blocks_is_found_by_its_flags() {
+    // The bytes allow both ways of `je gcd+0x13`; the flags at the stop allow one.
+    let report = in_blocks(|n, step| {
+        if n == 4 {
+            step.next = at(0x114c);
         }
     });
+    let words = only(&report, Flaw::WrongNext);
+    assert!(words.ends_with("expected 0x555555555141, found 0x55555555514c"), "{words}");
+}
+
+#[test]
+fn inside_a_block_no_registers_are_claimed() {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1139);
+    trace.gcd_in_blocks(0x117b, |_, _| {});
+    let trace = trace.read();
+    let steps = trace.entries(THREAD).filter_map(|entry| match entry {
+        Entry::Step(step) => Some(step),
+        Entry::Marker(_) => None,
+    });
+    let steps: Vec<_> = steps.collect();
+    let known: Vec<_> = steps.iter().filter(|step| step.before().is_some()).map(|step| step.n).collect();
+    assert_eq!(known, [1, 4, 10, 16, 22, 23]);
+    let rcx = |n: usize| steps[n - 1].before().map(|before| before.general[RCX]);
+    assert_eq!((rcx(4), rcx(10), rcx(22)), (Some(0x12), Some(0xc), Some(0)), "at each stop, not before it");
+}
+
+#[test]
+fn space_that_a_killed_writer_left_is_no_flaw() {
+    let mut trace = gcd_call();
+    trace.hole(4096);
+    trace.thread();
+    trace.enter(THREAD + 1, 2, 0x1139);
+    trace.gcd(0x117b);
     let report = verify(&trace.read());
     assert!(report.holds(), "{report}");
-    assert_eq!((report.summary.exact, report.summary.reconstructed), (5, 18));
-    assert_eq!(report.evidence.bytes, 0, "{report}");
-    assert_eq!(report.summary.signals(), 5);
+    assert_eq!(report.holes, 1);
+    assert!(report.to_string().contains("file: 1 place taken by a writer that was killed"), "{report}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use iced_x86::Instruction;
 
 use super::call_stack::CallStack;
-use super::expectation::{Expectation, before_transfer, expectation};
+use super::expectation::{Expectation, expectation};
 use super::finding::{Finding, Flaw, RowId};
 use super::path::{Control, keeps_to_path};
 use super::report::Report;
@@ -12,11 +12,9 @@ use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
 use crate::image::static_successor::StaticSuccessors;
-use crate::record::control::StepMode;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::{Boundary, MarkerEntry, StepEntry, Trace};
 use crate::record::verdict::Verdict;
-use crate::registers::Registers;
 
 /// What has to be remembered of one thread from row to row.
 pub(super) struct ThreadCheck<'t, 'r> {
@@ -146,25 +144,17 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
                 return None;
             }
         };
-        let before = self.registers_before(step, &instruction);
-        let expected = expectation(&instruction, before.as_ref(), &step.memory, &self.stack, step.next);
+        let before = step.before();
+        let expected = expectation(&instruction, before, &step.memory, &self.stack, step.next);
         self.report.add_evidence(expected.basis());
         if !expected.allows(step.next) {
             let (flaw, words) = in_words(expected);
             self.find(step, flaw, words, step.next.to_string());
         }
-        if let Some(before) = &before {
+        if let Some(before) = before {
             self.stack.follow(&instruction, before);
         }
         Some(instruction)
-    }
-
-    fn registers_before(&self, step: &StepEntry, instruction: &Instruction) -> Option<Registers> {
-        let change = step.registers.as_ref()?;
-        Some(match self.trace.header.step {
-            StepMode::Instruction => change.before,
-            StepMode::Block => before_transfer(instruction, change),
-        })
     }
 
     fn check_order(&mut self, step: &StepEntry) {

@@ -13,6 +13,7 @@ use super::exit::{self, Failure, Outcome};
 use super::inherited;
 
 /// Runs the command line of this process; the exit status to return from `main`.
+#[must_use]
 pub fn main() -> i32 {
     inherited::prepare();
     match panic::catch_unwind(|| parse().map_or_else(|status| Ok(Outcome::Status(status)), run)) {

@@ -48,12 +48,12 @@ pub enum Color {
 impl Color {
     /// Whether standard output is to be coloured.
     pub fn on_stdout(self) -> bool {
-        self.wanted(|| anstream::AutoStream::choice(&std::io::stdout()))
+        self.wanted(|| anstream::AutoStream::choice(&io::stdout()))
     }
 
     /// Whether standard error is to be coloured.
     pub fn on_stderr(self) -> bool {
-        self.wanted(|| anstream::AutoStream::choice(&std::io::stderr()))
+        self.wanted(|| anstream::AutoStream::choice(&io::stderr()))
     }
 
     fn wanted(self, by_environment: impl FnOnce() -> anstream::ColorChoice) -> bool {

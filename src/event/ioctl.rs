@@ -27,6 +27,8 @@ pub const DISABLE: u64 = plain(1);
 pub const REFRESH: u64 = plain(2);
 pub const RESET: u64 = plain(3);
 pub const PERIOD: u64 = writes_eight_bytes(4);
+/// Reads the event's id, which no other event has had since boot.
+pub const ID: u64 = 0x8000_0000 | 8 << 16 | plain(7);
 /// 4.17; breakpoints only.
 pub const MODIFY_ATTRIBUTES: u64 = writes_eight_bytes(11);
 
@@ -85,6 +87,16 @@ pub fn period(event: RawFd, period: u64) -> Result<(), Errno> {
 #[inline(always)]
 pub fn modify(event: RawFd, attr: &Attr) -> Result<(), Errno> {
     call(event, MODIFY_ATTRIBUTES, std::ptr::from_ref(attr) as u64)
+}
+
+/// The event's id; ENOTTY for a descriptor of anything else.
+#[inline(always)]
+pub fn id(event: RawFd) -> Result<u64, Errno> {
+    let mut id = 0u64;
+    // SAFETY:
+    // - the kernel writes exactly these 8 bytes.
+    unsafe { syscall(libc::SYS_ioctl, [event as u64, ID, (&raw mut id) as u64, 0, 0, 0]) }?;
+    Ok(id)
 }
 
 /// How often the event has occurred: hits of a breakpoint, those behind a blocked signal included.

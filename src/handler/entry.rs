@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use super::frames::Frame;
-use super::process::Process;
+use super::process::{Process, set_mask};
 use super::saved::Saved;
 use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
@@ -24,6 +24,10 @@ pub const GUARD_TAG: u64 = 0x6f76_7374_6775_6172;
 /// `si_code` of SIGTRAP (Linux `include/uapi/asm-generic/siginfo.h`).
 const TRAP_TRACE: i32 = 2;
 const TRAP_PERF: i32 = 6;
+/// `si_code` of an fasync signal: overflows left to the limit, or none. Codes in between do not occur.
+const POLL_IN: i32 = 1;
+const POLL_HUP: i32 = 6;
+const SI_KERNEL: i32 = 0x80;
 /// `si_perf_flags`: the signal was blocked when the event fired, so RIP is somewhere later.
 const TRAP_PERF_FLAG_ASYNC: u32 = 1;
 
@@ -42,23 +46,35 @@ enum Sender {
 /// # Signal safety
 /// Runs with all signals blocked, on the alternate stack where one is set. Raw system calls only; libc's errno
 /// is never touched. See `docs/signal-safety.md`.
-pub extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+///
+/// # Safety
+/// Called by the kernel as a handler with SA_SIGINFO, and by nobody else.
+pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     let Some(context) = (unsafe { context.as_mut() }) else { return };
     let Some(process) = Process::current() else { return };
     let sender = sender(process, signal, info);
     if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
     {
-        pass_on(signal, &process.previous, info, context);
+        let handler = process.signals.action(signal).map_or(0, |action| action.handler);
+        pass_on(process, signal, info, context);
+        if handler > libc::SIG_IGN as u64 {
+            after_program_handler(process, context, signal, handler);
+        }
     }
 }
 
 fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t) -> Sender {
-    if signal == process.fasync_signal || signal == libc::SIGIO {
-        return Sender::Step;
-    }
     // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
-    match unsafe { (*info).si_code } {
+    let code = unsafe { (*info).si_code };
+    if signal == process.fasync_signal {
+        return if (POLL_IN..=POLL_HUP).contains(&code) { Sender::Step } else { Sender::Program };
+    }
+    if signal == libc::SIGIO {
+        // Plain SIGIO stands in for a real-time signal that found its queue full (kernel-facts 5).
+        return if code == SI_KERNEL { Sender::Step } else { Sender::Program };
+    }
+    match code {
         TRAP_TRACE => Sender::TrapFlag,
         TRAP_PERF => match perf_field(info, 24) {
             STEP_TAG => Sender::Step,
@@ -99,7 +115,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
         return false;
     }
     if sender == Sender::Step {
-        thread.step_stops += 1;
+        thread.step.note_stop();
     }
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();
@@ -263,6 +279,19 @@ impl Stepper<'_> {
         self.continue_here(Verdict::Lost);
     }
 
+    /// Takes up stepping behind a trap that the program's handler has dealt with, unless control is elsewhere.
+    fn resume_stepping(&mut self, markers: &[Marker]) {
+        let here = self.process.image().in_scope(self.saved.rip());
+        self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
+        if self.thread.phase != Phase::Native || !here || self.thread.frames.is_empty() {
+            return self.pass_standing();
+        }
+        for marker in markers {
+            let _ = self.thread.writer.marker(&self.process.buffer, marker);
+        }
+        self.continue_here(Verdict::Exact);
+    }
+
     /// Takes up stepping, or awaits the top frame's return, wherever the thread is now.
     fn continue_here(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
@@ -293,13 +322,14 @@ impl Stepper<'_> {
     }
 }
 
-/// A signal that is the program's own goes where it would have gone without us.
-fn pass_on(signal: i32, previous: &KernelAction, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+/// A signal that is the program's own goes where the program wanted it.
+fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: &mut libc::ucontext_t) {
     const DEFAULT: u64 = libc::SIG_DFL as u64;
     const IGNORE: u64 = libc::SIG_IGN as u64;
+    let Some(action) = process.signals.action(signal) else { return };
     // SAFETY: as in `sender`.
     let sent_by_kernel = unsafe { (*info).si_code } > 0;
-    match previous.handler {
+    match action.handler {
         IGNORE if !sent_by_kernel => {}
         // The kernel does not let a process ignore a trap of its own.
         DEFAULT | IGNORE => {
@@ -309,11 +339,37 @@ fn pass_on(signal: i32, previous: &KernelAction, info: *mut libc::siginfo_t, con
             let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid, signal as u64, 0, 0, 0]) };
         }
         handler => {
+            if action.flags & libc::SA_RESETHAND as u64 != 0 {
+                process.signals.set_action(signal, &KernelAction { handler: DEFAULT, ..action });
+            }
+            // As the kernel would: what was blocked, what the action blocks, and the signal itself, which for us
+            // is a belief only.
+            let saved = Saved::new(context).mask();
+            let owned = process.signals.owned();
+            let blocked = set_mask(Some((saved | action.mask) & !owned));
             // SAFETY: the program installed this address as a handler of this signal; with SA_SIGINFO it takes
             // all three arguments, without it it ignores two.
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
                 unsafe { std::mem::transmute(handler as usize) };
             handler(signal, info, context);
+            if let Ok(all) = blocked {
+                let _ = set_mask(Some(all));
+            }
         }
     }
+}
+
+/// After the program's handler of its own trap: stepping goes on where it sent control.
+fn after_program_handler(
+    process: &'static Process,
+    context: &mut libc::ucontext_t,
+    signal: i32,
+    handler: u64,
+) {
+    let tid = raw::gettid();
+    let Some(thread) = process.threads.find(tid) else { return };
+    let mut stepper = Stepper { process, thread, saved: Saved::new(context), tid };
+    stepper.know_stack();
+    let handled = Marker::Signal { number: signal as u32, handler: RuntimeAddr(handler) };
+    stepper.resume_stepping(&[handled, Marker::Sigreturn]);
 }

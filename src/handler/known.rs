@@ -18,6 +18,7 @@ pub struct CodeRange {
 }
 
 impl CodeRange {
+    #[must_use]
     pub fn contains(&self, address: RuntimeAddr) -> bool {
         self.start <= address && address < self.end
     }

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod code;
+pub mod doors;
 pub mod entry;
 mod frames;
 pub mod known;
@@ -14,6 +15,7 @@ mod operands;
 mod pending;
 pub(crate) mod perf;
 pub mod process;
+pub mod program_signals;
 mod saved;
 pub mod sigaction;
 mod stack;

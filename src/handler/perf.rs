@@ -16,12 +16,25 @@ pub(super) struct Breakpoint {
     rearm: Rearm,
     /// Where it stands while enabled.
     at: Option<RuntimeAddr>,
+    /// The kernel's id of the event: programs close descriptors that they did not open, and reuse the numbers.
+    id: u64,
+    /// Stops taken since it was opened.
+    stops: u64,
+    /// What it had counted when its count was last read.
+    counted: u64,
+}
+
+/// What an event counted since the last look, and how much of that no handler saw.
+#[derive(Clone, Copy)]
+pub(super) struct Hits {
+    pub(super) counted: u64,
+    pub(super) missing: u64,
 }
 
 impl Breakpoint {
     /// One that is not open yet.
     pub(super) fn closed(attr: Attr, delivery: Delivery, rearm: Rearm) -> Self {
-        Self { fd: -1, attr, delivery, rearm, at: None }
+        Self { fd: -1, attr, delivery, rearm, at: None, id: 0, stops: 0, counted: 0 }
     }
 
     /// The address it will fire at, while it is armed.
@@ -38,14 +51,17 @@ impl Breakpoint {
     /// Raw system calls only: perf_event_open and fcntl at the first call in a thread, ioctl afterwards.
     pub(super) fn place(&mut self, address: RuntimeAddr, signal: i32) -> Result<(), Errno> {
         point_at(&mut self.attr, address);
-        let fresh = self.fd < 0;
-        if fresh {
-            self.open(signal)?;
-        } else {
-            ioctl::modify(self.fd, &self.attr)?;
+        let moved = self.fd >= 0 && ioctl::modify(self.fd, &self.attr).is_ok();
+        if !moved {
+            self.forget_if_closed();
+            if self.fd >= 0 {
+                ioctl::modify(self.fd, &self.attr)?;
+            } else {
+                self.open(signal)?;
+            }
         }
         if matches!(self.delivery, Delivery::Fasync) {
-            let arm = if fresh { rearm::start } else { rearm::again };
+            let arm = if moved { rearm::again } else { rearm::start };
             arm(self.fd, self.rearm)?;
         }
         self.at = Some(address);
@@ -55,27 +71,49 @@ impl Breakpoint {
     /// Takes it out of the debug register; [`Self::place`] arms it again.
     pub(super) fn lift(&mut self) {
         if self.at.take().is_some() {
+            self.forget_if_closed();
             let _ = ioctl::disable(self.fd);
         }
     }
 
-    /// How often it fired since it was opened.
-    pub(super) fn count(&self) -> Option<u64> {
-        if self.fd < 0 { None } else { ioctl::count(self.fd).ok() }
+    /// One of its stops has been taken.
+    pub(super) fn note_stop(&mut self) {
+        self.stops += 1;
     }
 
-    /// Forgets a descriptor that belongs to a thread that is gone.
+    /// Its hits since the last call of this, by its own count. `None` when it is not open.
+    pub(super) fn hits(&mut self) -> Option<Hits> {
+        self.forget_if_closed();
+        let now = if self.fd < 0 { None } else { ioctl::count(self.fd).ok() }?;
+        let hits = Hits { counted: now.wrapping_sub(self.counted), missing: now.wrapping_sub(self.stops) };
+        (self.counted, self.stops) = (now, now);
+        Some(hits)
+    }
+
+    /// Closes it, whoever it belonged to.
     pub(super) fn close(&mut self) {
+        self.forget_if_closed();
         if self.fd >= 0 {
-            // SAFETY: closing our own descriptor; nobody else holds its number.
+            // SAFETY: the descriptor of our own event, as its id has just shown.
             let _ = unsafe { raw::syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0]) };
-            self.fd = -1;
-            self.at = None;
         }
+        self.forget();
+    }
+
+    /// Gives the number up when it no longer leads to our event: it may be a file of the program's now.
+    fn forget_if_closed(&mut self) {
+        if self.fd >= 0 && ioctl::id(self.fd) != Ok(self.id) {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        (self.fd, self.at, self.stops, self.counted) = (-1, None, 0, 0);
     }
 
     fn open(&mut self, signal: i32) -> Result<(), Errno> {
         self.fd = out_of_the_way(open::raw(&self.attr, 0)?);
+        self.id = ioctl::id(self.fd)?;
         if matches!(self.delivery, Delivery::Fasync) {
             // Behind the move: si_fd is the number that O_ASYNC was set by.
             fasync::direct(self.fd, raw::gettid(), signal)?;

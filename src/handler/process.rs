@@ -8,11 +8,11 @@ use super::blocks::Blocks;
 use super::entry::TRIGGER_TAG;
 use super::known::{KnownImage, TracedFunction};
 use super::perf::{Breakpoint, out_of_the_way};
-use super::sigaction::KernelAction;
+use super::program_signals::{MaskChange, ProgramSignals};
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
 use crate::event::attr::{self, Attr};
-use crate::event::open;
+use crate::event::{ioctl, open};
 use crate::image::decode::Vendor;
 use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
@@ -42,8 +42,8 @@ pub struct Plan {
     pub guard_attr: Attr,
     /// The signal of `Delivery::Fasync`.
     pub fasync_signal: i32,
-    /// What SIGTRAP did before; a SIGTRAP that is not ours goes there.
-    pub previous: KernelAction,
+    /// What the program believes about the tracer's signals; one that is not ours goes where it says.
+    pub signals: ProgramSignals,
     /// Forces one wrong prediction at this row of every call, to test that it ends as `lost`; 0 never.
     pub mispredict_at: u64,
 }
@@ -158,6 +158,63 @@ impl Process {
         self.threads.find(raw::gettid()).map(|thread| &mut thread.program_stack)
     }
 
+    /// Changes the calling thread's signal mask for the program, or with `None` only asks: what it was, as the
+    /// program believes. The tracer's signals stay unblocked.
+    ///
+    /// # Errors
+    /// None that the kernel would not have: it takes any set.
+    ///
+    /// # Signal safety
+    /// Atomics and rt_sigprocmask.
+    pub fn change_mask(&self, change: Option<MaskChange>) -> Result<u64, Errno> {
+        let owned = self.signals.owned();
+        let thread = self.threads.find(raw::gettid());
+        let real = set_mask(None)?;
+        let believed = real | thread.as_ref().map_or(0, |thread| thread.blocked_by_program & owned);
+        if let Some(change) = change {
+            let now = change.apply(believed);
+            // A thread that the tracer does not know is not stepped: its mask is its own.
+            let kept = if thread.is_some() { owned } else { 0 };
+            if let Some(thread) = thread {
+                thread.blocked_by_program = now & owned;
+            }
+            set_mask(Some(now & !kept))?;
+        }
+        Ok(believed)
+    }
+
+    /// Takes the triggers away, in all threads: the program is about to enter seccomp, and what they start would
+    /// kill it.
+    ///
+    /// # Signal safety
+    /// Atomics, ioctl and close.
+    pub fn close_triggers(&self) {
+        for place in &self.triggers {
+            let fd = place.swap(-1, Ordering::Relaxed);
+            // A number that leads to no event has been closed, and perhaps reused, by the program.
+            if fd >= 0 && ioctl::id(fd).is_ok() {
+                // SAFETY: the descriptor of a trigger of ours, given up by the swap.
+                let _ = unsafe { raw::syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]) };
+            }
+        }
+    }
+
+    /// Disarms the calling thread and takes the triggers away, from outside the handler; a call that is being
+    /// traced gets no more rows.
+    pub fn stand_down(&self) {
+        let Ok(before) = set_mask(Some(u64::MAX)) else { return };
+        if let Some(thread) = self.threads.find(raw::gettid()) {
+            thread.stand_down(self);
+        }
+        self.close_triggers();
+        let _ = set_mask(Some(before));
+    }
+
+    /// What the calling thread's program believes it blocks of the tracer's signals.
+    pub fn blocked_by_program(&self) -> Option<&mut u64> {
+        self.threads.find(raw::gettid()).map(|thread| &mut thread.blocked_by_program)
+    }
+
     /// Arms a forked child as its parent was: perf events and thread blocks are not inherited.
     ///
     /// # Signal safety
@@ -231,6 +288,20 @@ pub fn replace_alternate_stack(new: &libc::stack_t) -> Result<libc::stack_t, Err
         raw::syscall(
             libc::SYS_sigaltstack,
             [std::ptr::from_ref(new) as u64, std::ptr::from_mut(&mut old) as u64, 0, 0, 0, 0],
+        )
+    }?;
+    Ok(old)
+}
+
+/// rt_sigprocmask(2) without libc: sets the calling thread's mask if one is given, and returns the one before.
+pub(super) fn set_mask(new: Option<u64>) -> Result<u64, Errno> {
+    let mut old = 0_u64;
+    let set = new.as_ref().map_or(0, |set| std::ptr::from_ref(set) as u64);
+    // SAFETY: null or eight live bytes to read, eight to write.
+    unsafe {
+        raw::syscall(
+            libc::SYS_rt_sigprocmask,
+            [libc::SIG_SETMASK as u64, set, std::ptr::from_mut(&mut old) as u64, 8, 0, 0],
         )
     }?;
     Ok(old)

@@ -35,34 +35,58 @@ impl<'a> Saved<'a> {
         Self(context)
     }
 
+    /// One of the saved registers; every position here is one of libc's, inside the array.
+    fn greg(&self, position: usize) -> u64 {
+        self.0.uc_mcontext.gregs.get(position).copied().unwrap_or(0) as u64
+    }
+
     pub(super) fn rip(&self) -> RuntimeAddr {
-        RuntimeAddr(self.0.uc_mcontext.gregs[RIP] as u64)
+        RuntimeAddr(self.greg(RIP))
     }
 
     pub(super) fn rsp(&self) -> u64 {
-        self.0.uc_mcontext.gregs[libc::REG_RSP as usize] as u64
+        self.greg(libc::REG_RSP as usize)
     }
 
     /// The code segment selector: what decides between 64-bit and 32-bit code.
     pub(super) fn code_segment(&self) -> u16 {
-        self.0.uc_mcontext.gregs[libc::REG_CSGSFS as usize] as u16
+        self.greg(libc::REG_CSGSFS as usize) as u16
     }
 
     /// The registers as the program would see them: without RF, and without TF when `hide_trap_flag`.
     pub(super) fn registers(&self, hide_trap_flag: bool) -> Registers {
-        let gregs = &self.0.uc_mcontext.gregs;
         let mut general = [0; 16];
         for (to, from) in general.iter_mut().zip(GENERAL) {
-            *to = gregs[from] as u64;
+            *to = self.greg(from);
         }
         let hidden = flag::RF | if hide_trap_flag { flag::TF } else { 0 };
-        Registers { general, rip: self.rip(), rflags: gregs[EFLAGS] as u64 & !hidden }
+        Registers { general, rip: self.rip(), rflags: self.greg(EFLAGS) & !hidden }
     }
 
     /// Sets or clears `bits` of the flags that sigreturn restores.
     pub(super) fn set_flag(&mut self, bits: u64, on: bool) {
         let flags = &mut self.0.uc_mcontext.gregs[EFLAGS];
         *flags = if on { *flags | bits as i64 } else { *flags & !(bits as i64) };
+    }
+
+    /// The signal mask that sigreturn restores: the kernel's eight bytes.
+    pub(super) fn mask(&self) -> u64 {
+        // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
+        unsafe { (&raw const self.0.uc_sigmask).cast::<u64>().read() }
+    }
+
+    pub(super) fn set_mask(&mut self, mask: u64) {
+        // SAFETY: as in `mask`.
+        unsafe { (&raw mut self.0.uc_sigmask).cast::<u64>().write(mask) };
+    }
+
+    /// Finishes a system call that was answered here: what the CPU and the kernel leave in registers.
+    pub(super) fn finish_syscall(&mut self, result: u64, next: RuntimeAddr) {
+        let gregs = &mut self.0.uc_mcontext.gregs;
+        gregs[libc::REG_RAX as usize] = result as i64;
+        gregs[libc::REG_RCX as usize] = next.0 as i64;
+        gregs[libc::REG_R11 as usize] = gregs[EFLAGS] & !((flag::TF | flag::RF) as i64);
+        gregs[RIP] = next.0 as i64;
     }
 
     /// xmm0 as saved in the FXSAVE area (SDM volume 1, table 10-2: byte 160), or zeros without one.

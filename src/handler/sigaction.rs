@@ -9,7 +9,7 @@ use crate::raw::{self, Errno};
 const SA_RESTORER: u64 = 0x0400_0000;
 
 /// `struct kernel_sigaction` of x86_64 (Linux `include/linux/signal_types.h`).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct KernelAction {
     /// Handler address, or SIG_DFL 0, SIG_IGN 1.
@@ -21,7 +21,7 @@ pub struct KernelAction {
 }
 
 /// A signal handler with SA_SIGINFO.
-pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
+pub type Handler = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
 
 /// Returns from a signal: the handler's `ret` lands here. Not libc's, see kernel-facts 21.
 #[unsafe(naked)]

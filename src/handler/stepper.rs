@@ -4,10 +4,14 @@
 
 use std::sync::atomic::Ordering;
 
+use iced_x86::Mnemonic;
+
 use super::code::{Fetched, NoInstruction, fetch, name_target};
+use super::doors::enters_seccomp;
 use super::frames::Frame;
 use super::operands;
 use super::pending::PendingRow;
+use super::perf::Hits;
 use super::process::Process;
 use super::saved::Saved;
 use super::stack::bounds_of;
@@ -68,6 +72,15 @@ impl Stepper<'_> {
             self.thread.pending.operands =
                 operands::before(&fetched.instruction, &registers, self.process.memory());
         }
+        if fetched.class == Class::Syscall && fetched.instruction.mnemonic() == Mnemonic::Syscall {
+            if enters_seccomp(&registers) {
+                self.finish_row(fetched, fetched.fall_through());
+                return self.stand_down();
+            }
+            if let Some(result) = self.answer(&registers) {
+                return self.finish_syscall(fetched, result);
+            }
+        }
         let memory = self.process.memory();
         match successor(&fetched.instruction, &registers, &memory) {
             Successor::One(next) | Successor::Far { to: next, selector: USER_CS } => {
@@ -90,8 +103,27 @@ impl Stepper<'_> {
             Successor::Transfers(Transfer::Sysenter | Transfer::UserInterrupt) => {
                 self.mute(LostReason::Undecodable, 0);
             }
-            Successor::Faults => self.fault(fault_signal(&fetched), fetched.address()),
+            Successor::Faults => {
+                // Breakpoint instructions retire: their trap comes behind them.
+                if is_breakpoint(&fetched) {
+                    self.finish_row(fetched, fetched.fall_through());
+                }
+                self.fault(fault_signal(&fetched), fetched.address());
+            }
             Successor::Unreadable => self.fault(libc::SIGSEGV as u32, fetched.address()),
+        }
+    }
+
+    /// A system call that was answered without the kernel: its row, and control behind it.
+    fn finish_syscall(&mut self, fetched: Fetched, result: u64) {
+        let next = fetched.fall_through();
+        self.saved.finish_syscall(result, next);
+        let after = self.saved.registers(self.thread.trap_flag);
+        let depth = self.thread.frames.depth().max(0);
+        self.thread.pending.push(PendingRow { fetched, next, depth });
+        match self.write_rows(&after) {
+            Ok(()) => self.arrive(Verdict::Reconstructed),
+            Err(_) => self.mute(LostReason::NoRoom, 0),
         }
     }
 
@@ -403,17 +435,22 @@ impl Stepper<'_> {
         self.pass_standing();
     }
 
+    /// The program is about to forbid the system calls that stepping needs: nothing of ours may fire any more.
+    fn stand_down(&mut self) {
+        self.mute(LostReason::Seccomp, 0);
+        self.thread.step.close();
+        self.thread.guard.close();
+        self.process.close_triggers();
+        self.pass_standing();
+    }
+
     /// What the step event counted must be what its stops were: a hit that no handler saw is a lost row.
     fn compare_counts(&mut self) {
-        let Some(counted) = self.thread.step.count() else { return };
-        let hits = counted.wrapping_sub(self.thread.step_hits);
-        self.thread.step_hits = counted;
-        let missing = counted.wrapping_sub(self.thread.step_stops);
+        let Some(Hits { counted, missing }) = self.thread.step.hits() else { return };
         let counters = self.process.buffer.counters();
-        counters.step_hits.fetch_add(hits, Ordering::Relaxed);
-        counters.stops.fetch_add(hits.wrapping_sub(missing), Ordering::Relaxed);
+        counters.step_hits.fetch_add(counted, Ordering::Relaxed);
+        counters.stops.fetch_add(counted.wrapping_sub(missing), Ordering::Relaxed);
         if missing != 0 {
-            self.thread.step_stops = counted;
             let found = self.saved.rip();
             let lost =
                 Marker::Lost { reason: LostReason::Uncounted, expected: found, found, detail: missing };
@@ -450,7 +487,7 @@ fn rsp_after(fetched: &Fetched, rsp: u64) -> u64 {
 
 /// Whether RSP behind the instruction is more than its encoding says: `leave`, `mov rsp, …`, `add rsp, …`.
 fn moves_stack_unseen(fetched: &Fetched) -> bool {
-    use iced_x86::{Mnemonic, Register};
+    use iced_x86::Register;
     let instruction = &fetched.instruction;
     matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Enter)
         || matches!(instruction.op0_register(), Register::RSP | Register::ESP | Register::SP)
@@ -462,10 +499,18 @@ fn needs_breakpoint(class: Class) -> bool {
     matches!(class, Class::RepString | Class::Syscall | Class::DescriptorStore)
 }
 
+/// `int3`, `int 3` and `icebp`.
+fn is_breakpoint(fetched: &Fetched) -> bool {
+    match fetched.instruction.mnemonic() {
+        Mnemonic::Int3 | Mnemonic::Int1 => true,
+        Mnemonic::Int => fetched.instruction.immediate8() == 3,
+        _ => false,
+    }
+}
+
 fn fault_signal(fetched: &Fetched) -> u32 {
-    use iced_x86::Mnemonic;
     let signal = match fetched.instruction.mnemonic() {
-        Mnemonic::Int3 | Mnemonic::Int1 => libc::SIGTRAP,
+        _ if is_breakpoint(fetched) => libc::SIGTRAP,
         Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => libc::SIGILL,
         _ => libc::SIGSEGV,
     };

@@ -11,6 +11,7 @@ use super::perf::Breakpoint;
 use super::process::Process;
 use crate::address::RuntimeAddr;
 use crate::raw;
+use crate::record::marker::{LostReason, Marker};
 use crate::record::writer::ThreadWriter;
 use crate::registers::Registers;
 
@@ -53,12 +54,10 @@ pub(super) struct Thread {
     pub(super) expected: RuntimeAddr,
     /// Rows written in this call.
     pub(super) rows: u64,
-    /// Stops that the step event delivered since it was opened.
-    pub(super) step_stops: u64,
-    /// What the step event had counted when its count was last read.
-    pub(super) step_hits: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
+    /// Those of the tracer's signals that the program believes it blocks.
+    pub(super) blocked_by_program: u64,
     /// The program's alternate stack, which the tracer's stands in for.
     pub(super) program_stack: libc::stack_t,
     stack_base: u64,
@@ -67,6 +66,19 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    /// Closes this thread's events while it runs natively, before it enters seccomp.
+    pub(super) fn stand_down(&mut self, process: &Process) {
+        if self.phase == Phase::Native {
+            let nowhere = RuntimeAddr(0);
+            let reason = LostReason::Seccomp;
+            let lost = Marker::Lost { reason, expected: self.expected, found: nowhere, detail: 0 };
+            let _ = self.writer.marker(&process.buffer, &lost);
+            self.phase = Phase::Muted;
+        }
+        self.step.close();
+        self.guard.close();
+    }
+
     /// The tracer's alternate stack for this thread, as sigaltstack(2) wants it.
     pub(super) fn alternate_stack(&self) -> libc::stack_t {
         libc::stack_t { ss_sp: self.stack_base as *mut libc::c_void, ss_flags: 0, ss_size: STACK }
@@ -131,8 +143,7 @@ impl Threads {
             thread.step.close();
             thread.guard.close();
             thread.phase = Phase::Idle;
-            thread.step_stops = 0;
-            thread.step_hits = 0;
+            thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
             thread.writer = ThreadWriter::new();
         }
@@ -218,9 +229,8 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).bounds).write(StackBounds { start: 0, end: 0 });
         (&raw mut (*thread).expected).write(RuntimeAddr(0));
         (&raw mut (*thread).rows).write(0);
-        (&raw mut (*thread).step_stops).write(0);
-        (&raw mut (*thread).step_hits).write(0);
         (&raw mut (*thread).trap_flag).write(false);
+        (&raw mut (*thread).blocked_by_program).write(0);
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());

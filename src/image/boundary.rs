@@ -5,7 +5,7 @@
 
 use super::decode::{MAX_LENGTH, Vendor};
 use super::elf::Elf;
-use super::symbols::SymbolTable;
+use super::symbols::{Symbol, SymbolTable};
 use crate::address::ElfAddr;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl InstructionMap {
         let ranges = elf.text_ranges().into_iter().filter(|range| range.start < range.end);
         let segments = ranges.filter_map(|range| {
             let bytes = elf.bytes_at(range.start, range.end.0 - range.start.0)?;
-            let functions = symbols.symbols().iter().map(|s| s.range());
+            let functions = symbols.symbols().iter().map(Symbol::range);
             let functions = functions.filter(|r| range.contains(&r.start));
             Some(Segment::decode(range.clone(), bytes, functions, elf.entry(), vendor))
         });

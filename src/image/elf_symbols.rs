@@ -59,7 +59,7 @@ fn symtab(elf: &Elf) -> Option<(Symtab<'_>, &[u8])> {
 
 fn collect(table: &Symtab<'_>, names: &[u8], code: &Code, found: &mut Vec<Candidate>) {
     let mut source = 0;
-    for symbol in table.iter() {
+    for symbol in table {
         if symbol.st_type() == STT_FILE {
             source += 1;
             continue;

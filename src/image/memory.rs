@@ -94,6 +94,22 @@ impl Memory for OwnMemory {
     }
 }
 
+/// Writes `bytes` to `at` in the process of `memory`; `false` if any byte cannot be written.
+///
+/// # Signal safety
+/// process_vm_writev, which cannot fault.
+pub fn write(memory: &OwnMemory, at: RuntimeAddr, bytes: &[u8]) -> bool {
+    let length = bytes.len();
+    let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: length };
+    let remote = libc::iovec { iov_base: at.0 as *mut libc::c_void, iov_len: length };
+    let arguments = [u64::from(memory.pid), &raw const local as u64, 1, &raw const remote as u64, 1, 0];
+    // SAFETY:
+    // - process_vm_writev(pid, local, 1, remote, 1, 0) only reads `bytes` (man 2 process_vm_writev);
+    // - a remote address that is not writable makes it return EFAULT or a short count, never fault.
+    let written = unsafe { raw::syscall(libc::SYS_process_vm_writev, arguments) };
+    written == Ok(length as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

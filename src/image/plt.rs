@@ -79,7 +79,7 @@ fn slots(elf: &Elf, named: &[Candidate]) -> HashMap<u64, String> {
         return HashMap::new();
     };
     let mut slots = HashMap::new();
-    for relocation in elf.dynamic().relocations(file).iter().flat_map(|table| table.iter()) {
+    for relocation in elf.dynamic().relocations(file).iter().flatten() {
         let name = if relocation.r_type == IRELATIVE {
             let target = relocation.r_addend.unwrap_or(0) as u64;
             named.iter().find(|c| c.address.0 == target).map(|c| c.name.clone())

@@ -20,6 +20,12 @@ impl<'t> ByCall<'t> {
         let threads = trace.threads().iter().map(|&thread| trace.entries(thread).peekable()).collect();
         Self { threads, current: None }
     }
+
+    /// Whether `thread` has entries that were not given out yet.
+    pub fn goes_on(&mut self, thread: u32) -> bool {
+        let threads = self.threads.iter_mut().filter_map(Peekable::peek);
+        threads.map(thread_of).any(|other| other == thread)
+    }
 }
 
 impl Iterator for ByCall<'_> {
@@ -45,5 +51,14 @@ pub const fn call_of(entry: &Entry) -> u64 {
     match entry {
         Entry::Step(step) => step.call,
         Entry::Marker(marker) => marker.call,
+    }
+}
+
+/// The thread an entry belongs to.
+#[must_use]
+pub const fn thread_of(entry: &Entry) -> u32 {
+    match entry {
+        Entry::Step(step) => step.thread,
+        Entry::Marker(marker) => marker.thread,
     }
 }

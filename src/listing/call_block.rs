@@ -7,7 +7,8 @@ use super::hex::hex;
 use super::line::Line;
 use super::palette::Palette;
 use super::place::Place;
-use crate::record::reader::{MarkerEntry, Trace};
+use super::rows::MarkerRow;
+use crate::record::reader::Trace;
 use crate::registers::{GENERAL_NAMES, R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Registers};
 
 /// Arguments first, in their order (System V ABI, 3.2.3), then the rest: four to a line.
@@ -20,7 +21,7 @@ const CELL: usize = 25;
 /// The call's heading and the registers it began with.
 pub fn write_entry(
     trace: &Trace,
-    entry: &MarkerEntry,
+    entry: &MarkerRow,
     registers: &Registers,
     palette: &Palette,
     out: &mut impl Write,
@@ -54,10 +55,14 @@ pub fn write_return(rows: u64, result: &str, palette: &Palette, out: &mut impl W
     writeln!(out, "  returned after {rows} {}: {}{result}{}", steps(rows), palette.value, palette.end)
 }
 
-/// That the trace stops while the call was going on.
-pub fn write_cut_off(rows: u64, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
-    let Palette { bad, end, .. } = palette;
-    writeln!(out, "  {bad}the trace ends here, after {rows} {}, without a return{end}", steps(rows))
+/// That the call's frame was discarded after `rows` steps; `values` is what the registers of a result then held.
+pub fn write_discarded(rows: u64, values: &str, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
+    let Palette { marker, value, end, .. } = palette;
+    let steps = steps(rows);
+    writeln!(
+        out,
+        "  {marker}left without a return (longjmp or unwinding) after {rows} {steps}{end}; {value}{values}{end}"
+    )
 }
 
 /// `step` or `steps`.

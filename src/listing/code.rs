@@ -15,6 +15,7 @@ use super::place::{Place, file_name};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
+use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
 use crate::record::reader::{CodeBytes, StepEntry, Trace};
 
@@ -24,12 +25,17 @@ const CACHED: usize = 1 << 16;
 /// Columns for a symbol and offset in a line. Demangled names run to hundreds.
 pub const NAME: usize = 24;
 
+/// Columns for a module's file name in a line. Those of Cargo's test binaries end with sixteen digits.
+pub const MODULE_NAME: usize = 17;
+
 /// One executed instruction in all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     pub place: Place,
-    /// `a.out+0x1139`, or the bare address.
+    /// `a.out+0x1139`, its name in at most [`MODULE_NAME`] columns, or the bare address.
     pub in_module: String,
+    /// The module's whole name, where [`Code::in_module`] had to shorten it.
+    pub long_module: Option<Rc<str>>,
     /// `gcd+0x3` in at most [`NAME`] columns; empty outside every symbol.
     pub in_symbol: String,
     /// The symbol's whole name, where [`Code::in_symbol`] had to shorten it.
@@ -40,6 +46,8 @@ pub struct Code {
     pub text: String,
     /// The same with its target in at most [`NAME`] columns, for lines with columns.
     pub cell: String,
+    /// A frame may be left behind it as by a return: a return itself, or the jump of a tail call.
+    pub may_return: bool,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
 }
@@ -76,11 +84,12 @@ impl<'t> CodeTexts<'t> {
     }
 
     fn read(&mut self, step: &StepEntry) -> Code {
-        let said = |length, text: &str| (length, text.to_owned(), text.to_owned());
-        let (length, text, cell) = match decode(&step.bytes, step.address, self.vendor) {
+        // What is not known to be anything else may have been a return.
+        let said = |length, text: &str| (length, text.to_owned(), text.to_owned(), true);
+        let (length, text, cell, may_return) = match decode(&step.bytes, step.address, self.vendor) {
             Ok(instruction) => {
                 let (text, cell) = self.disassemble(&instruction);
-                (instruction.len(), text, cell)
+                (instruction.len(), text, cell, may_return(&instruction))
             }
             Err(_) if step.bytes.is_empty() => said(0, "(code not recorded)"),
             Err(_) => said(step.bytes.len(), "(bad)"),
@@ -90,14 +99,17 @@ impl<'t> CodeTexts<'t> {
         hex::push_bytes(&mut hex, &step.bytes[..length]);
         let in_symbol = place.in_symbol_within(NAME).unwrap_or_default();
         let long_symbol = place.symbol.as_ref().filter(|_| in_symbol.starts_with('…'));
+        let long_module = place.module.as_ref().filter(|(name, _)| name.chars().count() > MODULE_NAME);
         Code {
-            in_module: place.in_module(step.address),
+            in_module: place.in_module_within(MODULE_NAME, step.address),
+            long_module: long_module.map(|(name, _)| Rc::clone(name)),
             long_symbol: long_symbol.map(|(name, _)| Rc::clone(name)),
             in_symbol,
             place,
             hex,
             text,
             cell,
+            may_return,
             recorded: step.bytes,
         }
     }
@@ -137,9 +149,14 @@ impl<'t> CodeTexts<'t> {
             place.module = Some((visible(file_name(&module.path)).into(), at.in_elf(module.bias)));
         }
         let name = place.short(at);
-        let short = place.in_symbol_within(NAME).unwrap_or_else(|| name.clone());
+        let short = place.in_symbol_within(NAME).unwrap_or_else(|| place.in_module_within(MODULE_NAME, at));
         Some(Target { address, name, short })
     }
+}
+
+/// Whether the instruction can be the last of a frame that is left as by a return.
+fn may_return(instruction: &Instruction) -> bool {
+    matches!(Class::of(instruction), Class::Return | Class::Far | Class::Jump { .. } | Class::Conditional)
 }
 
 #[derive(Clone)]

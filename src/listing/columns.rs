@@ -1,6 +1,6 @@
 //! Where a call's columns start, from a look at its first rows.
 
-use super::code::NAME;
+use super::code::{MODULE_NAME, NAME};
 use super::rows::{Row, StepRow};
 
 /// Levels of depth shown by indentation; deeper rows state their depth instead.
@@ -8,6 +8,9 @@ pub const DEEPEST: u32 = 8;
 
 /// Columns of indentation per level.
 pub const INDENT: usize = 2;
+
+/// Columns for an offset in a module of up to four gigabytes: `+0x18b28f`.
+const OFFSET: usize = "+0x12345678".len();
 
 /// Column stops of a row, counted from 0. A cell longer than its column shifts its own line only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +28,7 @@ impl Columns {
     /// Columns that fit `rows`, each within a width that leaves room for the changes on a 120-column terminal.
     #[must_use]
     pub fn fitting<'r>(rows: impl Iterator<Item = &'r Row>) -> Self {
-        let mut module = Width::new(super::step_line::MODULE, 24);
+        let mut module = Width::new(super::step_line::MODULE, MODULE_NAME + OFFSET);
         let mut symbol = Width::new(super::step_line::SYMBOL, NAME);
         let mut bytes = Width::new(super::step_line::BYTES, 16);
         let mut instruction = Width::new(super::step_line::INSTRUCTION, 36);

@@ -3,11 +3,13 @@
 use serde::Serialize;
 
 use super::changes::FLAGS_NAME;
+use super::ending::Ending;
 use super::hex::{self, hex};
 use super::json::VERSION;
 use super::json_registers::RegisterMap;
+use super::markers::exit_status;
 use super::names;
-use super::rows::MarkerRow;
+use super::rows::{MarkerRow, Occasion};
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
 use crate::record::reader::Trace;
@@ -74,31 +76,45 @@ pub struct MarkerLine<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     regs: Option<RegisterMap>,
+    /// With `exit`, where the process ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u8>,
+    /// With `exit`, where a signal ended the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<u32>,
 }
 
 impl<'a> MarkerLine<'a> {
     pub fn new(row: &'a MarkerRow) -> Self {
-        let regs = match &row.entry.marker {
-            Marker::Enter { registers, .. } => {
+        let regs = match &row.occasion {
+            Occasion::Recorded(Marker::Enter { registers, .. }) => {
                 let general =
                     GENERAL_NAMES.iter().zip(registers.general).map(|(name, value)| (*name, hex(value)));
                 let others = [("rip", hex(registers.rip.0)), (FLAGS_NAME, hex(registers.rflags))];
                 Some(general.chain(others).collect())
             }
-            Marker::Leave { rax, xmm0 } => {
+            Occasion::Recorded(Marker::Leave { rax, xmm0 }) | Occasion::Discarded { rax, xmm0 } => {
                 let mut vector = String::new();
                 hex::push_little_endian(&mut vector, xmm0);
                 Some(vec![("rax", hex(*rax)), ("xmm0", vector)])
             }
             _ => None,
         };
+        let (status, signal) = match row.occasion {
+            Occasion::Recorded(Marker::Exit { status }) => (Some(exit_status(status)), None),
+            Occasion::CutOff(Ending::Exited(status)) => (Some(status), None),
+            Occasion::CutOff(Ending::Killed(signal)) => (None, Some(signal)),
+            _ => (None, None),
+        };
         Self {
-            call: row.entry.call,
-            after: row.entry.after,
-            thread: row.entry.thread,
+            call: row.call,
+            after: row.after,
+            thread: row.thread,
             kind: row.kind,
             text: &row.text,
             regs: regs.map(RegisterMap),
+            status,
+            signal,
         }
     }
 }

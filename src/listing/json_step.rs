@@ -7,6 +7,7 @@ use super::hex::{self, hex};
 use super::json_registers::RegisterMap;
 use super::names;
 use super::rows::StepRow;
+use super::syscall_result;
 use crate::record::step::{Access, MemoryAccess, Syscall};
 use crate::record::verdict::Verdict;
 
@@ -73,7 +74,9 @@ struct SyscallObject {
     number: u64,
     name: String,
     arguments: Vec<String>,
-    result: String,
+    /// Absent for a call that did not come back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -81,12 +84,13 @@ struct SyscallObject {
 impl SyscallObject {
     fn new(call: &Syscall) -> Self {
         let used = super::syscall_arity::arguments(call.number);
+        let result = syscall_result::result(call);
         Self {
             number: call.number,
             name: names::syscall(call.number).into_owned(),
             arguments: call.arguments.iter().take(used).map(|&argument| hex(argument)).collect(),
-            result: hex(call.result),
-            error: names::error(call.result).map(std::borrow::Cow::into_owned),
+            result: result.map(hex),
+            error: result.and_then(names::error).map(std::borrow::Cow::into_owned),
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Masked { stops } => format!("{stops} {} held back: the signal was blocked", plural(stops)),
         Marker::Fork { child } => format!("fork: child {child} runs on untraced"),
         Marker::Exec => "exec: another program took this process over".to_owned(),
-        Marker::Exit { status } => format!("exit, status {status}"),
+        Marker::Exit { status } => format!("exit, status {}", exit_status(status)),
         Marker::Lost { reason, expected, found, detail } => match reason {
             LostReason::ReturnedUnseen => format!(
                 "lost: control was back at {} unseen; the stop at {} never came",
@@ -81,9 +81,25 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
             LostReason::Resumed => {
                 format!("lost: control was expected at {} and found again at {}", full(expected), full(found))
             }
+            LostReason::Seccomp => {
+                "lost: the program enters seccomp, which may forbid what stepping needs; it runs on untraced"
+                    .to_owned()
+            }
             LostReason::Damaged => format!("lost: the trace file is damaged at byte {detail}"),
         },
     }
+}
+
+/// A `leave` by another way than a return, in words.
+#[must_use]
+pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
+    format!("leave without a return (longjmp or unwinding), {}", result(rax, xmm0))
+}
+
+/// What a parent sees of the status that a process passed to `exit`: its lowest byte (`man 3 exit`).
+#[must_use]
+pub const fn exit_status(passed: u32) -> u8 {
+    (passed & 0xff) as u8
 }
 
 /// A function's result: rax in hexadecimal and decimal, and xmm0 where it looks like a number.

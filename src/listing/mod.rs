@@ -7,6 +7,9 @@ mod code;
 mod columns;
 #[cfg(test)]
 mod contract;
+mod ending;
+#[cfg(test)]
+mod endings;
 #[cfg(test)]
 mod golden;
 mod hex;
@@ -17,12 +20,14 @@ mod json_step;
 mod line;
 mod markers;
 mod names;
+mod open_call;
 pub mod options;
 pub mod palette;
 mod place;
 pub mod rows;
 mod step_line;
 mod syscall_arity;
+mod syscall_result;
 pub mod text;
 pub mod text_frame;
 mod visible;

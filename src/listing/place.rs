@@ -36,6 +36,15 @@ impl Place {
         }
     }
 
+    /// [`Place::in_module`] with the module's name in at most `most` columns, of a long one its beginning.
+    #[must_use]
+    pub fn in_module_within(&self, most: usize, address: RuntimeAddr) -> String {
+        match &self.module {
+            Some((name, offset)) => format!("{}+{offset}", beginning(name, most)),
+            None => address.to_string(),
+        }
+    }
+
     /// `gcd` at its start, `gcd+0x3` inside; `None` outside every symbol.
     #[must_use]
     pub fn in_symbol(&self) -> Option<String> {
@@ -86,6 +95,17 @@ pub fn shortened(name: &str, most: usize) -> String {
     std::iter::once('…').chain(name.chars().skip(length + 1 - most.max(1))).collect()
 }
 
+/// A file name in at most `most` columns. The beginning of a long one says most, and the rest is a version or a hash:
+/// `libpython3.11.so…`.
+#[must_use]
+pub fn beginning(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(most.saturating_sub(1)).collect();
+    kept.trim_end_matches(['.', '-', '_']).to_owned() + "…"
+}
+
 /// The last component of a path; names such as `[vdso]` stay as they are.
 #[must_use]
 pub fn file_name(path: &str) -> &str {
@@ -117,6 +137,16 @@ mod tests {
         let place = Place { module: None, symbol: Some(("core::str::from_utf8".into(), 0x1a)) };
         assert_eq!(place.in_symbol_within(15).as_deref(), Some("…from_utf8+0x1a"));
         assert_eq!(place.in_symbol_within(99), place.in_symbol());
+    }
+
+    #[test]
+    fn long_file_names_keep_their_beginning() {
+        assert_eq!(beginning("libsqlite3.so.0", 17), "libsqlite3.so.0");
+        assert_eq!(beginning("libpython3.11.so.1.0", 17), "libpython3.11.so…");
+        assert_eq!(beginning("library-8a495ebc256baf7b", 17), "library-8a495ebc…");
+        assert_eq!(beginning("ld-linux-x86-64.so.2", 17), "ld-linux-x86-64…", "no dot before the dots");
+        let place = Place { module: Some(("libpython3.11.so.1.0".into(), ElfAddr(0x18_b28f))), symbol: None };
+        assert_eq!(place.in_module_within(17, RuntimeAddr(0)), "libpython3.11.so…+0x18b28f");
     }
 
     #[test]

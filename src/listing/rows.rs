@@ -2,11 +2,14 @@
 
 use std::rc::Rc;
 
-use super::by_call::ByCall;
+use super::by_call::{ByCall, call_of, thread_of};
 use super::code::{Code, CodeTexts};
+use super::ending::Ending;
 use super::markers;
+use super::open_call::OpenCall;
 use super::options::Options;
 use crate::check::summary::Summary;
+use crate::record::marker::Marker;
 use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
 
 /// One line of a listing.
@@ -27,9 +30,26 @@ pub struct StepRow {
 /// A marker, its kind by the JSON contract, and its words.
 #[derive(Clone, Debug)]
 pub struct MarkerRow {
-    pub entry: MarkerEntry,
+    /// The call it happened in; 0 before the first one.
+    pub call: u64,
+    /// The row it came after; 0 before the first one.
+    pub after: u64,
+    pub thread: u32,
+    pub occasion: Occasion,
     pub kind: &'static str,
     pub text: String,
+}
+
+/// What a marker row says.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time is alive")]
+pub enum Occasion {
+    /// What the trace holds.
+    Recorded(Marker),
+    /// A `leave` to which no returning instruction led: the frame was discarded by longjmp or an unwinder.
+    Discarded { rax: u64, xmm0: [u8; 16] },
+    /// The call was open where its thread's rows end.
+    CutOff(Ending),
 }
 
 impl Row {
@@ -38,7 +58,7 @@ impl Row {
     pub const fn call(&self) -> u64 {
         match self {
             Self::Step(row) => row.entry.call,
-            Self::Marker(row) => row.entry.call,
+            Self::Marker(row) => row.call,
         }
     }
 }
@@ -50,6 +70,9 @@ pub struct Rows<'t> {
     entries: ByCall<'t>,
     codes: CodeTexts<'t>,
     summary: Summary,
+    open: OpenCall,
+    /// Read already, and held back by the end of the call before it.
+    held: Option<Entry>,
 }
 
 impl<'t> Rows<'t> {
@@ -61,6 +84,8 @@ impl<'t> Rows<'t> {
             entries: ByCall::new(trace),
             codes: CodeTexts::new(trace, options.syntax),
             summary: Summary::of_counters(counters.entered, counters.traced),
+            open: OpenCall::default(),
+            held: None,
         }
     }
 
@@ -69,23 +94,64 @@ impl<'t> Rows<'t> {
     pub const fn summary(&self) -> Summary {
         self.summary
     }
+
+    #[inline]
+    fn row(&mut self, entry: Entry) -> Row {
+        match entry {
+            Entry::Step(entry) => {
+                self.summary.add_step(entry.verdict);
+                let code = self.codes.of(&entry);
+                let row = StepRow { entry, code };
+                self.open.step(&row);
+                Row::Step(row)
+            }
+            Entry::Marker(entry) => Row::Marker(self.marker(&entry)),
+        }
+    }
+
+    fn marker(&mut self, entry: &MarkerEntry) -> MarkerRow {
+        let MarkerEntry { call, after, thread, marker } = *entry;
+        self.summary.add_marker(&marker);
+        let (occasion, text) = match marker {
+            Marker::Leave { rax, xmm0 } if self.open.left_without_return() => {
+                (Occasion::Discarded { rax, xmm0 }, markers::discarded(rax, xmm0))
+            }
+            marker => (Occasion::Recorded(marker), markers::text(self.trace, &marker)),
+        };
+        self.open.marker(&marker);
+        MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text }
+    }
+
+    /// The end of the call listed last, where nothing in the trace states it.
+    fn cut_off(&mut self) -> Option<Row> {
+        let OpenCall { call, thread, last, .. } = std::mem::take(&mut self.open).if_open()?;
+        let (after, place) = match last {
+            Some((n, address, code)) => (n, format!("after step {n} at {}", code.place.full(address))),
+            None => (0, "before its first step".to_owned()),
+        };
+        let held = self.held.as_ref().is_some_and(|entry| thread_of(entry) == thread);
+        let ending =
+            if held || self.entries.goes_on(thread) { Ending::Unsaid } else { Ending::of(self.trace) };
+        let kind = if ending == Ending::Unsaid { "lost" } else { "exit" };
+        let (occasion, text) = (Occasion::CutOff(ending), ending.in_words(&place));
+        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text }))
+    }
 }
 
 impl Iterator for Rows<'_> {
     type Item = Row;
 
     fn next(&mut self) -> Option<Row> {
-        Some(match self.entries.next()? {
-            Entry::Step(entry) => {
-                self.summary.add_step(entry.verdict);
-                let code = self.codes.of(&entry);
-                Row::Step(StepRow { entry, code })
+        let Some(entry) = self.held.take().or_else(|| self.entries.next()) else { return self.cut_off() };
+        let (call, thread) = (call_of(&entry), thread_of(&entry));
+        if (call, thread) != (self.open.call, self.open.thread) {
+            self.held = Some(entry);
+            if let Some(end) = self.cut_off() {
+                return Some(end);
             }
-            Entry::Marker(entry) => {
-                self.summary.add_marker(&entry.marker);
-                let text = markers::text(self.trace, &entry.marker);
-                Row::Marker(MarkerRow { kind: markers::kind(&entry.marker), text, entry })
-            }
-        })
+            self.open = OpenCall::new(call, thread);
+            return self.held.take().map(|entry| self.row(entry));
+        }
+        Some(self.row(entry))
     }
 }

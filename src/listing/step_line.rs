@@ -12,7 +12,7 @@ use super::options::Options;
 use super::palette::Palette;
 use super::place::Place;
 use super::rows::StepRow;
-use super::syscall_arity;
+use super::{syscall_arity, syscall_result};
 use crate::record::reader::Trace;
 use crate::record::step::{Access, MemoryAccess, RegisterChange, Syscall};
 use crate::record::verdict::Verdict;
@@ -28,7 +28,7 @@ pub struct StepLines<'t> {
     palette: Palette,
     columns: Columns,
     line: Line,
-    /// Symbols whose whole names were written already.
+    /// Modules and symbols whose whole names were written already.
     named: HashSet<Rc<str>>,
 }
 
@@ -70,13 +70,16 @@ impl<'t> StepLines<'t> {
         line.finish()
     }
 
-    /// The row's line, with a line feed; before it, the whole name of a symbol too long for its column, once.
+    /// The row's line, with a line feed; before it, the whole names of a module and a symbol too long for
+    /// their columns, once each.
     pub fn line(&mut self, row: &StepRow) -> &str {
         let Self { palette, columns, line, .. } = self;
         let code = &*row.code;
         line.clear();
-        if let Some(name) = code.long_symbol.as_ref().filter(|name| !self.named.contains(*name)) {
-            self.named.insert(Rc::clone(name));
+        for name in [&code.long_module, &code.long_symbol].into_iter().flatten() {
+            if !self.named.insert(Rc::clone(name)) {
+                continue;
+            }
             line.spaces(columns.module).style(palette.faint).push(name).push(":").style(palette.end);
             line.feed();
         }
@@ -191,10 +194,12 @@ fn push_syscall(line: &mut Line, palette: &Palette, call: &Syscall) {
         }
         line.push_with(|text| hex::push(text, argument));
     }
-    line.push(") = ").style(palette.value);
-    match names::error(call.result) {
+    line.push(")");
+    let Some(result) = syscall_result::result(call) else { return };
+    line.push(" = ").style(palette.value);
+    match names::error(result) {
         Some(error) => line.push("-").push(&error),
-        None => line.push_with(|text| hex::push(text, call.result)),
+        None => line.push_with(|text| hex::push(text, result)),
     };
     line.style(palette.end);
 }

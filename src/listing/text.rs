@@ -9,7 +9,7 @@ use super::line::Line;
 use super::markers;
 use super::options::Options;
 use super::palette::Palette;
-use super::rows::{Row, Rows};
+use super::rows::{Occasion, Row, Rows};
 use super::step_line::StepLines;
 use super::text_frame;
 use crate::check::summary::Summary;
@@ -38,7 +38,6 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         writer.write(&row, out)?;
         ahead.extend(rows.next());
     }
-    writer.end(out)?;
     let summary = rows.summary();
     text_frame::write_damage(trace, &options.palette, out)?;
     if options.summary {
@@ -60,8 +59,6 @@ struct CallWriter<'t> {
 struct Call {
     number: u64,
     rows: u64,
-    /// A marker said how the call ended.
-    ended: bool,
 }
 
 impl CallWriter<'_> {
@@ -70,12 +67,11 @@ impl CallWriter<'_> {
     }
 
     fn begin(&mut self, first: &Row, ahead: &VecDeque<Row>, out: &mut impl Write) -> io::Result<()> {
-        self.end(out)?;
         let number = first.call();
         let own = std::iter::once(first).chain(ahead.iter().take_while(|row| row.call() == number));
         self.steps.lay_out(Columns::fitting(own));
-        self.call = Some(Call { number, rows: 0, ended: number == 0 });
-        let entered = matches!(first, Row::Marker(row) if matches!(row.entry.marker, Marker::Enter { .. }));
+        self.call = Some(Call { number, rows: 0 });
+        let entered = matches!(first, Row::Marker(row) if matches!(row.occasion, Occasion::Recorded(Marker::Enter { .. })));
         writeln!(out)?;
         if number > 0 && !entered {
             call_block::write_without_entry(number, self.palette(), out)?;
@@ -92,22 +88,25 @@ impl CallWriter<'_> {
                 out.write_all(self.steps.line(row).as_bytes())
             }
             Row::Marker(row) => {
-                call.ended |= markers::ends_call(&row.entry.marker);
                 let rows = call.rows;
                 let palette = &self.options.palette;
-                match &row.entry.marker {
-                    Marker::Enter { registers, .. } => {
-                        call_block::write_entry(self.trace, &row.entry, registers, palette, out)?;
+                match &row.occasion {
+                    Occasion::Recorded(Marker::Enter { registers, .. }) => {
+                        call_block::write_entry(self.trace, row, registers, palette, out)?;
                         out.write_all(self.steps.heading().as_bytes())
                     }
-                    Marker::Leave { rax, xmm0 } => {
+                    Occasion::Recorded(Marker::Leave { rax, xmm0 }) => {
                         call_block::write_return(rows, &markers::result(*rax, *xmm0), palette, out)
                     }
-                    marker => {
-                        let style = if row.kind == "lost" { palette.bad } else { palette.marker };
+                    Occasion::Discarded { rax, xmm0 } => {
+                        call_block::write_discarded(rows, &markers::result(*rax, *xmm0), palette, out)
+                    }
+                    occasion => {
+                        let bad = row.kind == "lost" || matches!(occasion, Occasion::CutOff(_));
+                        let style = if bad { palette.bad } else { palette.marker };
                         let mut line = Line::default();
                         line.spaces(self.steps.marker_column()).style(style).push("── ").push(&row.text);
-                        if matches!(marker, Marker::Exit { .. } | Marker::Exec) {
+                        if matches!(occasion, Occasion::Recorded(Marker::Exit { .. } | Marker::Exec)) {
                             line.push("; the trace ends here");
                         }
                         line.style(palette.end);
@@ -115,14 +114,6 @@ impl CallWriter<'_> {
                     }
                 }
             }
-        }
-    }
-
-    /// A call without a word about its end was cut off: by a signal that kills, or in the file.
-    fn end(&mut self, out: &mut impl Write) -> io::Result<()> {
-        match self.call.take() {
-            Some(call) if !call.ended => call_block::write_cut_off(call.rows, self.palette(), out),
-            _ => Ok(()),
         }
     }
 }

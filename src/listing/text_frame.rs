@@ -8,12 +8,15 @@ use super::palette::Palette;
 use super::visible::visible;
 use crate::check::summary::Summary;
 use crate::record::control::StepMode;
-use crate::record::reader::Trace;
+use crate::record::reader::{Damage, DamageCause, Trace};
 
 /// Damaged places named one by one.
 const DAMAGES_NAMED: usize = 5;
 
 /// Two lines: what was traced, which a trace of the own process may not name, and what watched it.
+///
+/// # Errors
+/// What `out` says.
 pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let header = &trace.header;
     let Palette { name, faint, end, .. } = palette;
@@ -41,19 +44,37 @@ pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
 }
 
 /// What the file did not give back, if anything.
+///
+/// # Errors
+/// What `out` says.
 pub fn write_damage(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
-    let Palette { bad, end, .. } = palette;
-    let damage = trace.damage();
+    let Palette { faint, bad, end, .. } = palette;
+    let (holes, damage): (Vec<&Damage>, Vec<&Damage>) =
+        trace.damage().iter().partition(|place| place.cause == DamageCause::Hole);
     for place in damage.iter().take(DAMAGES_NAMED) {
         writeln!(out, "{bad}damaged: {place}{end}")?;
     }
     match damage.len().saturating_sub(DAMAGES_NAMED) {
+        0 => {}
+        more => writeln!(out, "{bad}damaged: {more} more places{end}")?,
+    }
+    match holes.len() {
         0 => Ok(()),
-        more => writeln!(out, "{bad}damaged: {more} more places{end}"),
+        1 => writeln!(
+            out,
+            "{faint}1 place in the file was taken by a writer that was killed before it wrote there{end}"
+        ),
+        holes => writeln!(
+            out,
+            "{faint}{holes} places in the file were taken by writers that were killed before they wrote there{end}"
+        ),
     }
 }
 
 /// Two sentences: the rows by verdict, and what they allow to be said.
+///
+/// # Errors
+/// What `out` says.
 pub fn write_summary(summary: &Summary, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let Palette { good, bad, end, .. } = palette;
     let counts = [

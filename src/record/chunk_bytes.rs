@@ -10,7 +10,7 @@ pub(super) fn counters() -> Vec<u8> {
 }
 
 /// An `End` chunk.
-pub(super) fn end(wait_status: i32, nanoseconds: u64) -> Vec<u8> {
+pub(crate) fn end(wait_status: i32, nanoseconds: u64) -> Vec<u8> {
     let mut payload = wait_status.to_le_bytes().to_vec();
     payload.extend_from_slice(&[0; 4]);
     payload.extend_from_slice(&nanoseconds.to_le_bytes());

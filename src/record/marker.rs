@@ -29,6 +29,8 @@ pub enum LostReason {
     Resumed = 10,
     /// The reader found this part of the trace file damaged; `detail` is the file offset. Never written.
     Damaged = 11,
+    /// The program entered seccomp, which may forbid the system calls that stepping needs.
+    Seccomp = 12,
 }
 
 impl LostReason {
@@ -47,6 +49,7 @@ impl LostReason {
             9 => Self::FrameGone,
             10 => Self::Resumed,
             11 => Self::Damaged,
+            12 => Self::Seccomp,
             _ => return None,
         })
     }

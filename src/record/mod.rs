@@ -4,7 +4,7 @@
 
 pub mod buffer;
 mod chunk;
-mod chunk_bytes;
+pub(crate) mod chunk_bytes;
 pub mod code;
 pub mod control;
 pub mod control_block;

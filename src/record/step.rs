@@ -33,8 +33,8 @@ pub struct Syscall {
     pub result: u64,
 }
 
-/// The registers on both sides of an instruction, as the reader gives them back. In block stepping the last
-/// row of a block carries the change over the whole block, and the rows before it carry none.
+/// The registers on both sides of an instruction, as the reader gives them back. In block stepping only a row that
+/// lies between two stops alone has one; of a run of several, the registers at its start are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterChange {
     pub before: Registers,
@@ -59,7 +59,7 @@ pub struct Step<'a> {
     /// Where control had to go next by the prediction made *before* the instruction ran. For a call that is
     /// run natively this is the call's target; the `native` marker that follows says where stepping resumes.
     pub next: RuntimeAddr,
-    /// `None` when registers are not recorded or, inside a block that was not stopped in, not known.
+    /// `None` when registers are not recorded or, in a run of several rows between two stops, not known.
     pub registers: Option<RegisterChangeRef<'a>>,
     /// Iterations of a `rep` string instruction.
     pub count: Option<u64>,

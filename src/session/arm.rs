@@ -13,6 +13,7 @@ use crate::handler::entry::{GUARD_TAG, STEP_TAG, TRIGGER_TAG, on_signal};
 use crate::handler::known::{KnownImage, TracedFunction};
 use crate::handler::perf::out_of_the_way;
 use crate::handler::process::{MOST_FUNCTIONS, Plan, Process, replace_alternate_stack};
+use crate::handler::program_signals::ProgramSignals;
 use crate::handler::sigaction::{self, KernelAction};
 use crate::image::decode::{Vendor, warm_up};
 use crate::raw::{Errno, getpid};
@@ -83,8 +84,12 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     warm_up();
     // The trap flag steps between breakpoints, which then are sigtrap ones.
     let delivery = if settings.delivery == Delivery::Trap { Delivery::Sigtrap } else { settings.delivery };
-    let previous = sigaction::replace(libc::SIGTRAP, None)
-        .map_err(|errno| ArmError::Signal { signal: libc::SIGTRAP, errno })?;
+    let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
+    let signals = ProgramSignals::default();
+    for &signal in [libc::SIGTRAP].iter().chain(fasync) {
+        let before = sigaction::replace(signal, None).map_err(|errno| ArmError::Signal { signal, errno })?;
+        signals.own(signal, &before);
+    }
     let process = Process::map(Plan {
         settings: Settings { delivery, ..settings },
         vendor: Vendor::of_this_cpu(),
@@ -97,7 +102,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
         step_attr: attr::step(RuntimeAddr(0), delivery, STEP_TAG),
         guard_attr: attr::guard(RuntimeAddr(0), GUARD_TAG),
         fasync_signal: FASYNC_SIGNAL,
-        previous,
+        signals,
         mispredict_at,
     })
     .map_err(ArmError::NoMemory)?;
@@ -105,7 +110,6 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     let mut armed = Armed { process, triggers: Vec::new(), replaced: Vec::new(), stack: None };
     armed.stack = Some(process.adopt_thread().map_err(ArmError::NoMemory)?);
 
-    let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
     for &signal in [libc::SIGTRAP].iter().chain(fasync) {
         let old =
             sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;

@@ -15,6 +15,7 @@ pub struct Machine {
 
 impl Machine {
     /// The machine this runs on; what `/proc` does not say stays empty.
+    #[must_use]
     pub fn here() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {

@@ -83,9 +83,13 @@ impl Program {
         let session =
             format!("1:{}:{}:{}", std::process::id(), control.as_fd().as_raw_fd(), file.as_raw_fd());
         let mut command = Command::new(&self.path);
-        command.arg(ROUNDS).env("LD_PRELOAD", &self.agent).env("OVERSTEP_SESSION", session).stdin(Stdio::null());
+        command
+            .arg(ROUNDS)
+            .env("LD_PRELOAD", &self.agent)
+            .env("OVERSTEP_SESSION", session)
+            .stdin(Stdio::null());
         // SAFETY: ptrace(2) is a system call and nothing else.
-        unsafe { command.pre_exec(|| trace_me()) };
+        unsafe { command.pre_exec(trace_me) };
         let child = command.spawn().expect("the program starts");
         Run { child, growth, path, _file: file }
     }

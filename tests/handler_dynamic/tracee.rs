@@ -107,8 +107,11 @@ impl Tracee {
         self.text
             .get_or_insert_with(|| {
                 let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("the tracee's maps");
-                let line = maps.lines().find(|line| line.contains("agent") && line.contains(".so") && line.contains(" r-xp "));
-                let (range, _) = line.unwrap_or_else(|| panic!("no agent in\n{maps}")).split_once(' ').unwrap();
+                let line = maps
+                    .lines()
+                    .find(|line| line.contains("agent") && line.contains(".so") && line.contains(" r-xp "));
+                let (range, _) =
+                    line.unwrap_or_else(|| panic!("no agent in\n{maps}")).split_once(' ').unwrap();
                 let (start, end) = range.split_once('-').unwrap();
                 u64::from_str_radix(start, 16).unwrap()..u64::from_str_radix(end, 16).unwrap()
             })

@@ -9,15 +9,15 @@ use crate::object::{Object, Target};
 /// What a walk found.
 #[derive(Default)]
 pub struct Reach {
-    /// Overstep's own functions, walked through.
-    pub own: BTreeSet<String>,
-    /// Other functions of the same object, with the functions that lead to them: not walked through.
+    /// Functions that were walked through.
+    pub walked: BTreeSet<String>,
+    /// Functions of the same object that are not overstep's, with the functions that lead to them.
     pub foreign: BTreeMap<String, BTreeSet<String>>,
-    /// `own function -> name` for what another object has.
+    /// `function -> name` for what another object has.
     pub external: BTreeSet<String>,
-    /// Own functions that use thread-local storage.
+    /// Functions that use thread-local storage.
     pub thread_local: BTreeSet<String>,
-    /// `own function at address` for what is no instruction.
+    /// `function at address` for what is no instruction.
     pub undecoded: BTreeSet<String>,
     pub instructions: usize,
 }
@@ -30,7 +30,7 @@ pub fn reach(object: &Object, entry: u64) -> Reach {
     while let Some(function) = open.pop() {
         let (start, end, name) =
             object.function_at(function).unwrap_or_else(|| panic!("{function:#x} is in no function"));
-        found.own.insert(name.to_owned());
+        found.walked.insert(name.to_owned());
         for instruction in Decoder::with_ip(64, object.code(start..end), start, DecoderOptions::NONE) {
             found.instructions += 1;
             if instruction.is_invalid() {
@@ -50,7 +50,8 @@ pub fn reach(object: &Object, entry: u64) -> Reach {
                             .unwrap_or_else(|| panic!("{name} calls {address:#x}, which is in no function"));
                         if !is_own(other) {
                             found.foreign.entry(other.to_owned()).or_default().insert(name.to_owned());
-                        } else if seen.insert(start) {
+                        }
+                        if !is_end(other) && seen.insert(start) {
                             open.push(start);
                         }
                     }
@@ -64,6 +65,11 @@ pub fn reach(object: &Object, entry: u64) -> Reach {
 /// `<overstep::… as …>::…` is ours, too.
 fn is_own(name: &str) -> bool {
     name.trim_start_matches('<').starts_with("overstep")
+}
+
+/// Where the walk does not go in: the decoder, whose tables lead everywhere, and what never returns.
+fn is_end(name: &str) -> bool {
+    name.trim_start_matches('<').starts_with("iced_x86::") || name.starts_with("core::panicking::")
 }
 
 /// Functions whose address this instruction calls, jumps to or takes.
@@ -80,7 +86,10 @@ fn targets(object: &Object, instruction: &Instruction, own: std::ops::Range<u64>
         let address = instruction.ip_rel_memory_address();
         let taken = instruction.mnemonic() == iced_x86::Mnemonic::Lea;
         match object.pointer(address) {
-            _ if taken && object.is_code(address) && object.function_at(address).is_some_and(|f| f.0 == address) => {
+            _ if taken
+                && object.is_code(address)
+                && object.function_at(address).is_some_and(|f| f.0 == address) =>
+            {
                 targets.push(Target::Local(address));
             }
             Some(Target::Local(code)) if object.is_code(*code) => targets.push(Target::Local(*code)),
@@ -97,6 +106,10 @@ fn through_plt(object: &Object, target: u64) -> Target {
         return Target::Local(target);
     }
     let stub = Decoder::with_ip(64, object.code(target..target + 16), target, DecoderOptions::NONE);
-    let jump = stub.into_iter().take(3).find(|instruction| instruction.flow_control() == FlowControl::IndirectBranch);
-    jump.and_then(|jump| object.pointer(jump.ip_rel_memory_address()).cloned()).unwrap_or(Target::Local(target))
+    let jump = stub
+        .into_iter()
+        .take(3)
+        .find(|instruction| instruction.flow_control() == FlowControl::IndirectBranch);
+    jump.and_then(|jump| object.pointer(jump.ip_rel_memory_address()).cloned())
+        .unwrap_or(Target::Local(target))
 }

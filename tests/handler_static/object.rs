@@ -24,6 +24,8 @@ pub struct Object {
     functions: BTreeMap<u64, (u64, String)>,
     /// What the loader writes into pointers, by the pointer's address.
     relocations: HashMap<u64, Target>,
+    /// Every symbol that has a place here, as it is in the file.
+    pub defined: BTreeSet<String>,
     pub exported: BTreeSet<String>,
     pub imported: BTreeSet<String>,
 }
@@ -36,10 +38,13 @@ impl Object {
         let text = text.map(|header| (header.vm_range(), header.p_offset as usize));
         let text = text.map(|(range, offset)| (range.start as u64..range.end as u64, offset)).collect();
 
-        let mut functions = BTreeMap::new();
-        for symbol in elf.syms.iter().filter(|symbol| symbol.st_type() == sym::STT_FUNC && symbol.st_value != 0) {
+        let (mut functions, mut defined) = (BTreeMap::new(), BTreeSet::new());
+        for symbol in
+            elf.syms.iter().filter(|symbol| symbol.st_type() == sym::STT_FUNC && symbol.st_value != 0)
+        {
             let mangled = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
             let name = format!("{:#}", rustc_demangle::demangle(mangled));
+            defined.insert(mangled.to_owned());
             functions.insert(symbol.st_value, (symbol.st_value + symbol.st_size, name));
         }
         give_ends(&mut functions);
@@ -52,6 +57,9 @@ impl Object {
         for relocation in elf.dynrelas.iter().chain(elf.pltrelocs.iter()) {
             let target = if relocation.r_type == R_X86_64_RELATIVE {
                 Target::Local(relocation.r_addend.unwrap_or(0) as u64)
+            } else if relocation.r_sym == 0 {
+                // DTPMOD64 of the object's own thread-local storage.
+                Target::External("thread-local storage".to_owned())
             } else {
                 Target::External(name(relocation.r_sym).1)
             };
@@ -63,7 +71,7 @@ impl Object {
             let (symbol, name) = name(index);
             if symbol.is_import() { &mut imported } else { &mut exported }.insert(name);
         }
-        Self { text, functions, relocations, exported, imported, bytes }
+        Self { text, functions, relocations, defined, exported, imported, bytes }
     }
 
     /// The address of the function with this name, hash left out.

@@ -100,8 +100,9 @@ pub fn code_only(text: &str) -> String {
             string(rest)
         } else if rest.starts_with("'\"'") {
             3
-        } else if rest.starts_with("'\\") {
-            rest[2..].char_indices().nth(1).map_or(rest.len(), |(place, _)| 2 + place)
+        } else if let Some(escaped) = rest.strip_prefix("'\\") {
+            let mut behind = escaped.char_indices().skip(1);
+            2 + behind.find(|(_, c)| *c == '\'').map_or(escaped.len(), |(quote, _)| quote + 1)
         } else {
             0
         };

@@ -42,7 +42,16 @@ const TABLE: [(&str, &[&str]); 15] = [
     (
         "cli",
         &[
-            "address", "raw", "registers", "event", "record", "image", "check", "listing", "session", "doctor",
+            "address",
+            "raw",
+            "registers",
+            "event",
+            "record",
+            "image",
+            "check",
+            "listing",
+            "session",
+            "doctor",
             ROOT,
         ],
     ),

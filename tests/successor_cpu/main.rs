@@ -67,7 +67,7 @@ fn run(source: Source, count: u64, seed: u64, vendor: Vendor, predict: Predict) 
             coverage.count(&verdict);
             match verdict {
                 Verdict::Retired { after, .. } if in_code(after.rip) && Stepper::accepts(&after) => {
-                    registers = after
+                    registers = after;
                 }
                 _ => break,
             }

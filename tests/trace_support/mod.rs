@@ -136,6 +136,7 @@ pub fn model(thread: u32, events: &[Event]) -> Vec<Entry> {
                 differs_from_file: false,
                 verdict: step.verdict,
                 next: step.next,
+                stopped_with: None,
                 registers: step.registers.map(|(before, after)| RegisterChange {
                     before: Registers { rip: step.address, ..before },
                     after: Registers { rip: step.next, ..after },

@@ -95,7 +95,9 @@ pub unsafe fn with_session<R>(given: *const *mut c_char, start: impl FnOnce(*con
     let count = unsafe { strings(given) }.count();
     // Two more entries and the NULL.
     match count + 3 {
+        // SAFETY: the caller's promise, and the count.
         0..=256 => unsafe { fill::<256, 4096, R>(session, given, start) },
+        // SAFETY: as above.
         257..=4096 => unsafe { fill::<4096, 4096, R>(session, given, start) },
         // An environment this large is passed on as it is: the child runs untraced rather than not at all.
         _ => start(given),

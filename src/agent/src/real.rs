@@ -58,8 +58,8 @@ macro_rules! real {
                     Err(_) => unreachable!(),
                 },
             );
-            // SAFETY: the C library's function of this name has this type.
             let function: unsafe extern "C-unwind" fn($($type),*) -> $result =
+                // SAFETY: the C library's function of this name has this type.
                 unsafe { ::std::mem::transmute(REAL.address()) };
             // SAFETY: the caller keeps the function's own contract.
             unsafe { function($($argument),*) }

@@ -50,13 +50,15 @@ fn named(path: &Path, force: bool) -> Result<File, Failure> {
         // removed is reported by the attempt to create it.
         let _ = fs::remove_file(path);
     }
-    OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Failure::new(OVERSTEP_FAILED, format_args!("`{}` exists already", path.display()))
-                .next("pass --force to overwrite it, or name another file")
+    OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Failure::new(OVERSTEP_FAILED, format_args!("`{}` exists already", path.display()))
+                    .next("pass --force to overwrite it, or name another file")
+            }
+            _ => Failure::new(OVERSTEP_FAILED, format_args!("cannot create `{}`: {error}", path.display()))
+                .next("name a file in a directory you may write to"),
         }
-        _ => Failure::new(OVERSTEP_FAILED, format_args!("cannot create `{}`: {error}", path.display()))
-            .next("name a file in a directory you may write to"),
     })
 }
 

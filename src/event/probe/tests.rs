@@ -92,7 +92,7 @@ fn a_probe_that_hangs_is_ended() {
     let start = Instant::now();
     let hung = child::run(
         |_| loop {
-            std::hint::spin_loop()
+            std::hint::spin_loop();
         },
         |_| Ok(()),
     );

@@ -7,9 +7,12 @@ use super::input::Input;
 use super::trace::StepChunk;
 use super::{Entry, MarkerEntry, StepEntry, Trace, decode};
 use crate::address::RuntimeAddr;
+use crate::record::control::StepMode;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::step::MAX_INSTRUCTION;
 use crate::record::stream::StreamState;
+use crate::record::verdict::Verdict;
+use crate::registers::Registers;
 
 /// See [`Trace::entries`]. Where a part of the file had to be left out, a marker `Lost { Damaged }` says so, its
 /// `detail` the file offset.
@@ -84,6 +87,7 @@ impl<'a> Entries<'a> {
             differs_from_file,
             verdict: row.verdict,
             next: row.next,
+            stopped_with: self.stopped_with(&row),
             registers: row.registers,
             count: row.count,
             memory: row.memory,
@@ -91,13 +95,26 @@ impl<'a> Entries<'a> {
         })
     }
 
+    /// The registers at a stop that begins a run of several rows. Behind a run's last row its writer brings the stream
+    /// up to date, so that the state is true at the next stop, and stale at the rows that follow in the run.
+    fn stopped_with(&self, row: &Row<'_>) -> Option<Box<Registers>> {
+        let header = &self.trace.header;
+        let at_a_stop = !matches!(row.verdict, Verdict::Reconstructed | Verdict::Lost);
+        (row.registers.is_none() && at_a_stop && header.registers && header.step == StepMode::Block)
+            .then(|| Box::new(Registers { rip: row.address, ..self.state.registers }))
+    }
+
     /// The row's bytes, and whether they differ from the ELF file's.
     fn code(&mut self, row: &Row<'_>) -> (CodeBytes, bool) {
         let code = &self.trace.code;
         if let Some(inline) = row.bytes {
-            let in_module =
-                code.block(row.address, &mut self.hint).is_some_and(|(block, _)| block.module.is_some());
-            return (inline.into(), in_module);
+            // A row brings its bytes along where they have changed, and where another thread was just recording
+            // the block: then they are the block's.
+            let recorded = code.bytes(row.address, &mut self.hint);
+            let changed = !recorded.starts_with(inline)
+                && code.block(row.address, &mut self.hint).is_some_and(|(block, _)| block.module.is_some());
+            let differs = changed || code.differs(row.address, inline.len() as u64, &mut self.hint);
+            return (inline.into(), differs);
         }
         let straight = row.next.since(row.address);
         let longest = MAX_INSTRUCTION as u64;

@@ -6,6 +6,7 @@ use crate::address::RuntimeAddr;
 use crate::record::marker::Marker;
 use crate::record::step::{MAX_INSTRUCTION, MemoryAccess, RegisterChange, Syscall};
 use crate::record::verdict::Verdict;
+use crate::registers::Registers;
 
 /// One row or marker, in the order it happened in its thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +37,23 @@ pub struct StepEntry {
     pub differs_from_file: bool,
     pub verdict: Verdict,
     pub next: RuntimeAddr,
-    /// Absent when not recorded and inside blocks; `after.rip` is `next`.
+    /// Absent when not recorded and in a run of several rows; `after.rip` is `next`.
     pub registers: Option<RegisterChange>,
+    /// In block stepping, without `registers`: those at the start of a row that a stop was seen at, which begins a
+    /// run whose single changes are not known. Boxed, since rows are moved about and few have it.
+    pub stopped_with: Option<Box<Registers>>,
     /// Iterations of a `rep` string instruction.
     pub count: Option<u64>,
     pub memory: Vec<MemoryAccess>,
     pub syscall: Option<Syscall>,
+}
+
+impl StepEntry {
+    /// The registers at its start, where they are known.
+    #[must_use]
+    pub fn before(&self) -> Option<&Registers> {
+        self.registers.as_ref().map(|change| &change.before).or(self.stopped_with.as_deref())
+    }
 }
 
 /// One marker.

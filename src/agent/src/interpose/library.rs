@@ -2,10 +2,10 @@
 //! function first and then jumps to the real one with the caller's return address in place: a library is seen at
 //! the next call of either function, which is the dlsym that follows its dlopen.
 
-use std::arch::naked_asm;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::look_first::look_first;
 use crate::armed;
 use crate::invitation::Invitation;
 use crate::real::Real;
@@ -14,28 +14,6 @@ static DLOPEN: Real = Real::named(c"dlopen");
 static DLSYM: Real = Real::named(c"dlsym");
 /// Loads the loader had done when this process was looked at last. ATOMICS: a hint.
 static SEEN: AtomicU64 = AtomicU64::new(0);
-
-/// Defines a function that calls `$before` and jumps to the address it returns, all arguments as they were.
-macro_rules! look_first {
-    ($(#[$doc:meta])* $name:ident, $before:path) => {
-        $(#[$doc])*
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "call {before}",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                before = sym $before,
-            )
-        }
-    };
-}
 
 look_first!(
     /// # Safety

@@ -16,6 +16,8 @@ mod real {
 struct Errand {
     start: Start,
     argument: *mut c_void,
+    /// The tracer's signals that the creating thread believes it blocks: a mask is inherited.
+    blocked: u64,
 }
 
 /// # Safety
@@ -27,11 +29,12 @@ pub unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    if armed::process().is_none() {
+    let Some(process) = armed::process() else {
         // SAFETY: the caller's arguments, passed on.
         return unsafe { real::pthread_create(thread, attributes, start, argument) };
-    }
-    let errand = Box::into_raw(Box::new(Errand { start, argument }));
+    };
+    let blocked = process.blocked_by_program().map_or(0, |blocked| *blocked);
+    let errand = Box::into_raw(Box::new(Errand { start, argument, blocked }));
     // SAFETY: the caller's arguments, but for the start routine, which takes the errand.
     let result = unsafe { real::pthread_create(thread, attributes, begin, errand.cast()) };
     if result != 0 {
@@ -44,10 +47,13 @@ pub unsafe extern "C" fn pthread_create(
 /// Unwinds as the program's routine does: pthread_exit(3) and cancellation pass through.
 unsafe extern "C-unwind" fn begin(errand: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` above made it for this thread alone.
-    let Errand { start, argument } = *unsafe { Box::from_raw(errand.cast::<Errand>()) };
+    let Errand { start, argument, blocked } = *unsafe { Box::from_raw(errand.cast::<Errand>()) };
     if let Some(process) = armed::process() {
         // Without it, stops use the thread's own stack.
         let _ = process.adopt_thread();
+        if let Some(believed) = process.blocked_by_program() {
+            *believed = blocked;
+        }
     }
     // SAFETY: what the program asked for.
     unsafe { start(argument) }

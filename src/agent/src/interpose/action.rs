@@ -1,0 +1,93 @@
+//! Signal dispositions: what the program sets for the tracer's signals is remembered and read back, not installed.
+
+use std::ffi::c_int;
+
+use overstep::handler::sigaction::KernelAction;
+
+use crate::armed;
+
+type Handler = libc::sighandler_t;
+
+mod real {
+    use super::{Handler, c_int};
+    crate::real!(pub fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int);
+    crate::real!(pub fn signal(number: c_int, handler: Handler) -> Handler);
+    crate::real!(pub fn sysv_signal(number: c_int, handler: Handler) -> Handler);
+}
+
+/// # Safety
+/// As sigaction(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    let signals = armed::process().map(|process| &process.signals);
+    let Some((signals, before)) = signals.and_then(|all| Some((all, all.action(signal)?))) else {
+        // SAFETY: the caller's arguments, passed on.
+        return unsafe { real::sigaction(signal, new, old) };
+    };
+    // SAFETY: null or the caller's.
+    if let Some(new) = unsafe { new.as_ref() } {
+        signals.set_action(signal, &kernel_action(new));
+    }
+    // SAFETY: null or the caller's.
+    if let Some(old) = unsafe { old.as_mut() } {
+        write_action(old, &before);
+    }
+    0
+}
+
+/// # Safety
+/// As signal(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn signal(number: c_int, handler: Handler) -> Handler {
+    // BSD semantics: the signal stays blocked meanwhile, and calls are restarted.
+    replace(number, handler, libc::SA_RESTART).unwrap_or_else(|| {
+        // SAFETY: the caller's arguments, passed on.
+        unsafe { real::signal(number, handler) }
+    })
+}
+
+/// # Safety
+/// As sysv_signal(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sysv_signal(number: c_int, handler: Handler) -> Handler {
+    replace(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER).unwrap_or_else(|| {
+        // SAFETY: the caller's arguments, passed on.
+        unsafe { real::sysv_signal(number, handler) }
+    })
+}
+
+/// Sets the handler of one of the tracer's signals: the one before, or `None` where the signal is another.
+fn replace(signal: c_int, handler: Handler, flags: c_int) -> Option<Handler> {
+    let signals = &armed::process()?.signals;
+    let before = signals.action(signal)?;
+    signals.set_action(
+        signal,
+        &KernelAction { handler: handler as u64, flags: flags as u64, restorer: 0, mask: 0 },
+    );
+    Some(before.handler as Handler)
+}
+
+fn kernel_action(action: &libc::sigaction) -> KernelAction {
+    KernelAction {
+        handler: action.sa_sigaction as u64,
+        flags: action.sa_flags as u32 as u64,
+        restorer: action.sa_restorer.map_or(0, |restorer| restorer as usize as u64),
+        // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
+        mask: unsafe { (&raw const action.sa_mask).cast::<u64>().read() },
+    }
+}
+
+fn write_action(to: &mut libc::sigaction, action: &KernelAction) {
+    const SA_RESTORER: u64 = 0x0400_0000;
+    to.sa_sigaction = action.handler as usize;
+    to.sa_flags = (action.flags & !SA_RESTORER) as c_int;
+    // SAFETY: zero is an empty set, and None a missing restorer.
+    to.sa_mask = unsafe { std::mem::zeroed() };
+    to.sa_restorer = None;
+    // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
+    unsafe { (&raw mut to.sa_mask).cast::<u64>().write(action.mask) };
+}

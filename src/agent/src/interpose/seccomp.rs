@@ -1,0 +1,39 @@
+//! Entering seccomp: the tracer steps back first, since the filter may kill a process for its system calls.
+
+use std::ffi::{c_int, c_long, c_void};
+
+use overstep::handler::doors::installs_seccomp;
+
+use super::look_first::look_first;
+use crate::armed;
+use crate::real::Real;
+
+static PRCTL: Real = Real::named(c"prctl");
+static SYSCALL: Real = Real::named(c"syscall");
+
+look_first!(
+    /// # Safety
+    /// As prctl(2).
+    prctl, before_prctl
+);
+look_first!(
+    /// # Safety
+    /// As syscall(2).
+    syscall, before_syscall
+);
+
+extern "C" fn before_prctl(option: c_int) -> *mut c_void {
+    step_back(libc::SYS_prctl, option as u64);
+    PRCTL.address()
+}
+
+extern "C" fn before_syscall(number: c_long, first: u64) -> *mut c_void {
+    step_back(number, first);
+    SYSCALL.address()
+}
+
+fn step_back(number: c_long, first: u64) {
+    if let Some(process) = armed::process().filter(|_| installs_seccomp(number, first)) {
+        process.stand_down();
+    }
+}

@@ -1,0 +1,112 @@
+//! System calls in stepped code that would show the tracer or take its signals away: answered from the program's
+//! own signal state, without entering the kernel.
+
+use super::program_signals::MaskChange;
+use super::stepper::Stepper;
+use crate::address::RuntimeAddr;
+use crate::image::memory::{Memory, write};
+use crate::registers::{R10, RAX, RDI, RDX, RSI, Registers};
+
+/// Bytes of a kernel signal set.
+const SET_SIZE: u64 = 8;
+const SIGKILL: u64 = libc::SIGKILL as u64;
+const SIGSTOP: u64 = libc::SIGSTOP as u64;
+
+/// An errno as a system call returns it.
+const fn failed(errno: i32) -> u64 {
+    (-(errno as i64)) as u64
+}
+
+/// Whether the system call is one that installs a seccomp mode: seccomp(2), or prctl(2) with PR_SET_SECCOMP.
+#[must_use]
+pub(super) fn enters_seccomp(registers: &Registers) -> bool {
+    installs_seccomp(registers.general[RAX] as i64, registers.general[RDI])
+}
+
+/// The same by number and first argument.
+#[must_use]
+pub const fn installs_seccomp(number: i64, first: u64) -> bool {
+    const SET_MODE_FILTER: u64 = 1;
+    match number {
+        libc::SYS_seccomp => first <= SET_MODE_FILTER,
+        libc::SYS_prctl => first == libc::PR_SET_SECCOMP as u64,
+        _ => false,
+    }
+}
+
+impl Stepper<'_> {
+    /// The result of the system call that `registers` ask for, if it is one to be answered here.
+    ///
+    /// # Signal safety
+    /// Atomics, process_vm_readv and process_vm_writev, which cannot fault.
+    pub(super) fn answer(&mut self, registers: &Registers) -> Option<u64> {
+        let number = registers.general[RAX] as i64;
+        match number {
+            libc::SYS_rt_sigprocmask => Some(self.change_mask(registers)),
+            libc::SYS_rt_sigaction => self.change_action(registers),
+            _ => None,
+        }
+    }
+
+    /// rt_sigprocmask(how, set, old, size)
+    fn change_mask(&mut self, registers: &Registers) -> u64 {
+        let [how, set, old, size] =
+            [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        if size != SET_SIZE {
+            return failed(libc::EINVAL);
+        }
+        let owned = self.process.signals.owned();
+        let believed = self.saved.mask() | self.thread.blocked_by_program & owned;
+        let mut now = believed;
+        if set != 0 {
+            let Some(set) = self.read_word(set) else { return failed(libc::EFAULT) };
+            let Some(change) = MaskChange::of(how, set) else { return failed(libc::EINVAL) };
+            now = change.apply(believed) & !(1 << (SIGKILL - 1) | 1 << (SIGSTOP - 1));
+        }
+        // The kernel changes the mask before it finds out that the old one cannot be stored.
+        self.saved.set_mask(now & !owned);
+        self.thread.blocked_by_program = now & owned;
+        if old != 0 && !self.write_words(old, &[believed]) {
+            return failed(libc::EFAULT);
+        }
+        0
+    }
+
+    /// rt_sigaction(signal, new, old, size), where the signal is one of ours.
+    fn change_action(&self, registers: &Registers) -> Option<u64> {
+        let [signal, new, old, size] =
+            [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        let signal = signal as i32;
+        let before = self.process.signals.action(signal)?;
+        if size != SET_SIZE {
+            return Some(failed(libc::EINVAL));
+        }
+        if new != 0 {
+            let mut words = [0_u64; 4];
+            for (index, word) in words.iter_mut().enumerate() {
+                match self.read_word(new.wrapping_add(index as u64 * 8)) {
+                    Some(value) => *word = value,
+                    None => return Some(failed(libc::EFAULT)),
+                }
+            }
+            let [handler, flags, restorer, mask] = words;
+            let action = super::sigaction::KernelAction { handler, flags, restorer, mask };
+            self.process.signals.set_action(signal, &action);
+        }
+        let words = [before.handler, before.flags, before.restorer, before.mask];
+        let stored = old == 0 || self.write_words(old, &words);
+        Some(if stored { 0 } else { failed(libc::EFAULT) })
+    }
+
+    fn read_word(&self, at: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.process.memory().read(RuntimeAddr(at), &mut bytes).then_some(u64::from_le_bytes(bytes))
+    }
+
+    fn write_words(&self, at: u64, words: &[u64]) -> bool {
+        words.iter().enumerate().all(|(index, word)| {
+            let place = RuntimeAddr(at.wrapping_add(index as u64 * 8));
+            write(&self.process.memory(), place, &word.to_le_bytes())
+        })
+    }
+}

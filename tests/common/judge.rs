@@ -1,0 +1,56 @@
+//! Compares runs, with as many runs of the reference as it takes to name what varies by itself.
+
+use std::path::Path;
+
+use super::compare::{Agreement, Difference, compare};
+use super::program::Program;
+use super::run::{Traced, traced};
+use super::way::{REFERENCE, Way};
+
+/// Runs of the reference before a value that only differs elsewhere counts as a difference. What comes from
+/// AT_RANDOM may be alike in two runs by chance (one flag, one time in two), but hardly in eight.
+const RUNS: usize = 8;
+
+/// Runs in the reference way: the first, and further ones that tell what varies between two runs of the same engine:
+/// the stack protector's canary, malloc's tcache key and the pointer guard, all from AT_RANDOM or getrandom(2), and
+/// what clocks and the kernel say.
+pub struct References<'a> {
+    program: &'a Program,
+    options: &'a [&'a str],
+    directory: &'a Path,
+    runs: Vec<Traced>,
+}
+
+impl<'a> References<'a> {
+    /// Two runs.
+    pub fn new(program: &'a Program, options: &'a [&'a str], directory: &'a Path) -> Self {
+        let mut references = Self { program, options, directory, runs: Vec::new() };
+        references.again();
+        references.again();
+        references
+    }
+
+    pub fn first(&self) -> &Traced {
+        &self.runs[0]
+    }
+
+    fn again(&mut self) {
+        self.runs.push(traced(self.program, self.options, REFERENCE, self.directory));
+    }
+
+    /// Traces in another `way` and compares; the run, and what it had in common with the references.
+    ///
+    /// # Errors
+    /// The first difference that further runs of the reference do not explain.
+    pub fn against(&mut self, way: Way) -> Result<(Traced, Agreement), Difference> {
+        let run = traced(self.program, self.options, way, self.directory);
+        loop {
+            let references: Vec<_> = self.runs.iter().map(|run| &run.trace).collect();
+            match compare(&references, &run.trace, way.blocks) {
+                Ok(agreement) => return Ok((run, agreement)),
+                Err(Difference::Value(_)) if self.runs.len() < RUNS => self.again(),
+                Err(difference) => return Err(difference),
+            }
+        }
+    }
+}

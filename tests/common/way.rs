@@ -1,0 +1,35 @@
+//! The ways of stepping that must agree.
+
+/// One engine with its delivery and step mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub name: &'static str,
+    /// Of `overstep trace`.
+    pub options: &'static [&'static str],
+    /// Control only at the end of each basic block: rows inside carry no registers and no memory.
+    pub blocks: bool,
+}
+
+/// What the others are held against.
+pub const REFERENCE: Way = Way {
+    name: "breakpoint/sigtrap",
+    options: &["--engine", "breakpoint", "--delivery", "sigtrap"],
+    blocks: false,
+};
+
+/// The others.
+pub const OTHERS: [Way; 3] = [
+    Way {
+        name: "breakpoint/fasync",
+        options: &["--engine", "breakpoint", "--delivery", "fasync"],
+        blocks: false,
+    },
+    Way { name: "trap-flag", options: &["--engine", "trap-flag"], blocks: false },
+    BLOCK,
+];
+
+pub const BLOCK: Way = Way {
+    name: "breakpoint/sigtrap in blocks",
+    options: &["--engine", "breakpoint", "--delivery", "sigtrap", "--step", "block"],
+    blocks: true,
+};
