@@ -15,14 +15,21 @@ use crate::image::function::nearest_of;
 /// Source files to suggest.
 const SUGGESTIONS: usize = 3;
 
+/// Whose debug information it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Program,
+    Library,
+}
+
 /// What was seen while looking for the line, in all files.
 #[derive(Default)]
 pub struct LineRefusal {
-    /// Some file had debug information.
+    /// The program itself had debug information; that of its libraries seldom matters.
     informed: bool,
     /// Source files of the wanted name.
     files: BTreeSet<String>,
-    /// Names of all source files, while none is the wanted one.
+    /// Names of the program's source files, while none is the wanted one.
     others: BTreeSet<String>,
     /// Lines with code around the wanted one.
     around: BTreeSet<u32>,
@@ -31,11 +38,11 @@ pub struct LineRefusal {
 
 impl LineRefusal {
     /// Takes down that `info` has no function for `line`.
-    pub fn nothing_in(&mut self, info: &DebugInfo<'_>, lines: &SourceLines, line: u32) {
-        self.informed = true;
+    pub fn nothing_in(&mut self, place: Place, info: &DebugInfo<'_>, lines: &SourceLines, line: u32) {
         self.files.extend(lines.files.iter().map(|path| path.display().to_string()));
         self.around.extend(lines.around(line));
-        if self.files.is_empty() {
+        if place == Place::Program {
+            self.informed = true;
             self.others.extend(info.source_files().iter().map(|path| file_name(path)));
         }
     }
@@ -64,8 +71,10 @@ impl LineRefusal {
             return fail(damage).next("name the function, or its address as module+0xoffset");
         }
         if !self.informed {
-            return fail(format!("there is no debug information in `{program}` or its libraries"))
-                .next("compile with -g, or name the function (see overstep symbols)");
+            return fail(format!("`{program}` has no debug information, and its libraries have no {file}")).next(
+                "compile with -g, or name the function (overstep symbols); a line needs the program itself, not \
+                 one that starts it",
+            );
         }
         let wanted = file_name(Path::new(file));
         let near = nearest_of(&wanted, self.others.iter().map(String::as_str), SUGGESTIONS);
@@ -73,7 +82,8 @@ impl LineRefusal {
         let suggestion =
             if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
         fail(format!("no source file of `{program}` or its libraries is called {file}{suggestion}")).next(
-            "lines are looked up in the program named here, not in those it starts: name that one, or the function",
+            "lines are looked up in the program named here, not in those it starts: name that one, or the \
+             function",
         )
     }
 }

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::debug::Source;
-use super::line_refusal::LineRefusal;
+use super::line_refusal::{LineRefusal, Place};
 use super::refusal::file_name;
 use crate::address::ElfAddr;
 use crate::cli::exit::Failure;
 use crate::image::dwarf::error::DebugError;
 use crate::image::dwarf::functions::Enclosing;
 use crate::image::dwarf::info::DebugInfo;
+use crate::image::dwarf::lines::SourceLines;
 use crate::image::elf::Elf;
 use crate::image::names;
 use crate::image::symbols::{Symbol, SymbolTable};
@@ -45,15 +46,19 @@ impl LineFunction {
     }
 }
 
-/// The functions with code of `line`, in the order of `sources`; at least one.
+/// The functions with code of `line`, in the order of `sources`, of which the first is the program; at least one.
 ///
 /// # Errors
 /// 125: there is no debug information, no such file in it, or no code at the line.
 pub fn functions_at(line: Line<'_>, sources: &[Source<'_>]) -> Result<Vec<LineFunction>, Failure> {
     let mut found = Vec::new();
     let mut refusal = LineRefusal::default();
-    for source in sources {
-        match source.ask(|info, elf| in_module(line, *source, info, elf, &mut refusal)) {
+    for (index, source) in sources.iter().enumerate() {
+        let place = if index == 0 { Place::Program } else { Place::Library };
+        let nothing = |info: &DebugInfo<'_>, lines: &SourceLines| {
+            refusal.nothing_in(place, info, lines, line.line);
+        };
+        match source.ask(|info, elf| in_module(line, *source, info, elf, nothing)) {
             Ok(functions) => found.extend(functions.into_iter().flatten()),
             Err(error) => refusal.damaged(source.path, error),
         }
@@ -66,7 +71,7 @@ fn in_module(
     source: Source<'_>,
     info: &DebugInfo<'_>,
     elf: &Elf,
-    refusal: &mut LineRefusal,
+    nothing: impl FnOnce(&DebugInfo<'_>, &SourceLines),
 ) -> Result<Vec<LineFunction>, DebugError> {
     // Line tables keep what the linker dropped, at addresses that are no code.
     let lines = info.lines_of(line.file)?.retain(|address| elf.text_at(address).is_some());
@@ -80,7 +85,7 @@ fn in_module(
         }
     }
     if functions.is_empty() {
-        refusal.nothing_in(info, &lines, line.line);
+        nothing(info, &lines);
     }
     let described = |(entry, function): (ElfAddr, Enclosing)| {
         let name = name(source.symbols, entry, function.name.as_deref());
