@@ -1,6 +1,6 @@
 //! The probes on this machine. Where perf is refused they say so and check the refusal instead.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::failure::{Failure, Fired};
 use super::{breakpoint, child, counter, limit, registers, trap_flag, trigger};

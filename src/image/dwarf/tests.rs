@@ -75,7 +75,7 @@ fn functions(debug: &Elf, program: &Elf, file: &str, line: u32) -> BTreeSet<(Str
     let addresses: BTreeSet<ElfAddr> = lines.at(line).iter().copied().collect();
     let found = info.enclosing(&addresses).unwrap();
     assert_eq!(found.len(), addresses.len(), "every statement is in a function");
-    let functions = found.into_iter().map(|(_, it)| {
+    let functions = found.into_values().map(|it| {
         let name = it.name.unwrap();
         assert_eq!(it.entry, address(program, &name));
         (name, addresses.contains(&it.entry), it.inlined)
