@@ -21,9 +21,10 @@ fn agree(test: &str, work: &Work, steps: u64, ways: &[Way]) {
     let Some(()) = traceable(test) else { return };
     let directory = TempDir::new().expect("a temporary directory");
     let Some(program) = work.prepare(test, steps, &directory) else { return };
+    let calls = (steps / work.a_call + 1).to_string();
     let limit = steps.to_string();
     let options =
-        ["-f", work.function, "--nth", work.nth, "--calls", "1", "--into", "all", "--max-steps", &limit];
+        ["-f", work.function, "--nth", work.nth, "--calls", &calls, "--into", "all", "--max-steps", &limit];
     let untraced = native(&program);
     assert!(untraced.status.success(), "{program:?}: {untraced:?}");
 

@@ -46,14 +46,14 @@ fn gdb(program: &Program, start: &StepEntry, steps: u64, directory: &Path) -> Ve
         let name = if name == "OVERSTEP_AGENT" { "LD_PRELOAD" } else { name };
         command.arg("-ex").arg(format!("set environment {name} {value}"));
     }
-    for name in ["LINES", "COLUMNS", "STEPS_AT", "STEPS", "STEPS_TO"] {
+    for name in ["LINES", "COLUMNS", "STEPS_AT", "STEPS_HIT", "STEPS", "STEPS_TO"] {
         command.arg("-ex").arg(format!("unset environment {name}"));
     }
     command.arg("-x").arg(script).arg("--args").arg(&program.path).args(&program.arguments);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("LC_ALL", "C").env("HOME", "/nonexistent");
     command.env("STEPS_AT", format!("{:x}", start.address)).env("STEPS", steps.to_string());
-    command.env("STEPS_TO", &out).stdin(Stdio::null());
+    command.env("STEPS_HIT", start.call.to_string()).env("STEPS_TO", &out).stdin(Stdio::null());
     let output = command.output().expect("gdb starts");
     let text =
         fs::read_to_string(&out).unwrap_or_else(|error| panic!("gdb wrote nothing: {error}\n{output:?}"));

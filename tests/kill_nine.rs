@@ -15,7 +15,7 @@ use common::run::traced;
 use common::skip::{skip, traceable};
 use common::way::REFERENCE;
 use overstep::record::marker::{LostReason, Marker};
-use overstep::record::reader::{Entry, StepEntry, Trace};
+use overstep::record::reader::{DamageCause, Entry, StepEntry, Trace};
 use overstep::registers::GENERAL_NAMES;
 use tempfile::TempDir;
 
@@ -176,7 +176,9 @@ fn finish(mut overstep: Child, mut output: impl Read) {
 /// Panics when `file` holds anything but a prefix of the whole run; how many events it holds.
 fn assert_prefix(whole: &Whole, file: &Path, described: &str) -> usize {
     let trace = Trace::open(file).unwrap_or_else(|error| panic!("{described}: {error}"));
-    assert_eq!(trace.damage(), [], "{described}: damaged");
+    // Space that a killed writer had taken and not begun is no damage: nothing was in it.
+    let damaged: Vec<_> = trace.damage().iter().filter(|damage| damage.cause != DamageCause::Hole).collect();
+    assert!(damaged.is_empty(), "{described}: {damaged:?}");
     let mut held = 0;
     for (function, (found, wanted)) in threads(&trace).iter().zip(&whole.events).enumerate() {
         assert!(found.len() <= wanted.len(), "{described}: {} events of {}", found.len(), wanted.len());

@@ -80,6 +80,7 @@ impl Synthetic {
     }
 
     /// The same program under another path.
+    #[must_use]
     pub fn with_module(path: &str) -> Self {
         Self::build(1 << 20, path)
     }
@@ -251,6 +252,7 @@ impl Synthetic {
     }
 
     /// The trace as its file, closed with the status that `waitpid` gave.
+    #[must_use]
     pub fn closed_bytes(&self, wait_status: i32) -> Vec<u8> {
         let mut bytes = self.bytes();
         bytes.extend(crate::record::chunk_bytes::end(wait_status, 1));
@@ -258,6 +260,7 @@ impl Synthetic {
     }
 
     /// The closed trace, read back.
+    #[must_use]
     pub fn read_closed(&self, wait_status: i32) -> Trace {
         Trace::from_bytes(self.closed_bytes(wait_status)).unwrap()
     }

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::exit::{self, Failure, Outcome};
 use super::stdout;
-use super::target;
+use super::target::{self, Line, Source, functions_at, inlined_everywhere};
 use crate::image::elf::Elf;
 use crate::image::elf_symbols::SymbolKind;
-use crate::image::function::{FunctionPattern, Place, find, nearest};
+use crate::image::function::{FunctionPattern, Place, find, find_at, nearest};
 use crate::image::symbols::{Symbol, SymbolTable};
 
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ use crate::image::symbols::{Symbol, SymbolTable};
 pub struct Arguments {
     /// A program or library; a name without a slash is looked up in PATH
     program: PathBuf,
-    /// Only functions like this: a name, a glob, `module!name` or `module+0xoffset`
+    /// Only functions like this: a name, a glob, `module!name`, `module+0xoffset` or `file.c:line`
     pattern: Option<String>,
     /// Those of the program's libraries, too
     #[arg(long)]
@@ -56,8 +56,12 @@ struct Row {
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let pattern = arguments.pattern.as_deref().map(parse).transpose()?;
     let modules = modules(arguments)?;
-    let rows: Vec<Row> =
-        modules.iter().flat_map(|(path, table)| rows(path, table, pattern.as_ref())).collect();
+    let rows: Vec<Row> = match (&pattern, &arguments.pattern) {
+        (Some(FunctionPattern { place: Place::Line { file, line }, .. }), Some(text)) => {
+            rows_at(Line { text, file, line: *line }, &modules)?
+        }
+        _ => modules.iter().flat_map(|(path, table)| rows(path, table, pattern.as_ref())).collect(),
+    };
     if rows.is_empty() {
         return Err(nothing(arguments, pattern.as_ref(), &modules));
     }
@@ -99,18 +103,35 @@ fn rows(path: &Path, table: &SymbolTable, pattern: Option<&FunctionPattern>) -> 
             find(pattern, table, &path.to_string_lossy()).into_iter().map(|found| found.symbol).collect()
         }
     };
-    let module = target::file_name(path);
-    symbols
-        .into_iter()
-        .map(|symbol| Row {
-            module: module.clone(),
+    symbols.into_iter().map(|symbol| Row::of(path, &symbol)).collect()
+}
+
+/// The functions that a source line is in.
+fn rows_at(line: Line<'_>, modules: &[(PathBuf, SymbolTable)]) -> Result<Vec<Row>, Failure> {
+    let functions = functions_at(line, &sources(modules))
+        .map_err(|failure| Failure { status: exit::DOES_NOT_HOLD, ..failure })?;
+    let rows = functions.iter().filter_map(|function| {
+        let (path, table) = modules.iter().find(|(path, _)| *path == function.module)?;
+        Some(Row::of(path, &find_at(table, function.entry)?.symbol))
+    });
+    Ok(rows.collect())
+}
+
+fn sources(modules: &[(PathBuf, SymbolTable)]) -> Vec<Source<'_>> {
+    modules.iter().map(|(path, symbols)| Source { path, symbols }).collect()
+}
+
+impl Row {
+    fn of(path: &Path, symbol: &Symbol) -> Self {
+        Self {
+            module: target::file_name(path),
             address: symbol.address.to_string(),
             size: symbol.size,
             kind: kind(symbol.kind),
             name: symbol.name().into_owned(),
             raw: symbol.raw().to_owned(),
-        })
-        .collect()
+        }
+    }
 }
 
 const fn kind(kind: SymbolKind) -> &'static str {
@@ -138,6 +159,9 @@ fn nothing(
     };
     let mut near = Vec::new();
     if let Some(FunctionPattern { place: Place::Name(name), .. }) = pattern {
+        if let Some(inlined) = inlined_everywhere(name, &sources(modules)) {
+            return Failure { status: exit::DOES_NOT_HOLD, ..inlined };
+        }
         near = modules
             .iter()
             .map(|(_, table)| nearest(name, table, 3))

@@ -89,7 +89,10 @@ pub fn modify(event: RawFd, attr: &Attr) -> Result<(), Errno> {
     call(event, MODIFY_ATTRIBUTES, std::ptr::from_ref(attr) as u64)
 }
 
-/// The event's id; ENOTTY for a descriptor of anything else.
+/// The event's id.
+///
+/// # Errors
+/// ENOTTY for a descriptor of anything else, EBADF for none.
 #[inline(always)]
 pub fn id(event: RawFd) -> Result<u64, Errno> {
     let mut id = 0u64;

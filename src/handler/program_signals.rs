@@ -122,6 +122,7 @@ impl MaskChange {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 mod tests {
     use super::*;
 

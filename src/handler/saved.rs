@@ -82,11 +82,18 @@ impl<'a> Saved<'a> {
 
     /// Finishes a system call that was answered here: what the CPU and the kernel leave in registers.
     pub(super) fn finish_syscall(&mut self, result: u64, next: RuntimeAddr) {
-        let gregs = &mut self.0.uc_mcontext.gregs;
-        gregs[libc::REG_RAX as usize] = result as i64;
-        gregs[libc::REG_RCX as usize] = next.0 as i64;
-        gregs[libc::REG_R11 as usize] = gregs[EFLAGS] & !((flag::TF | flag::RF) as i64);
-        gregs[RIP] = next.0 as i64;
+        let flags = self.greg(EFLAGS) & !(flag::TF | flag::RF);
+        let values = [
+            (libc::REG_RAX as usize, result),
+            (libc::REG_RCX as usize, next.0),
+            (libc::REG_R11 as usize, flags),
+            (RIP, next.0),
+        ];
+        for (position, value) in values {
+            if let Some(register) = self.0.uc_mcontext.gregs.get_mut(position) {
+                *register = value as i64;
+            }
+        }
     }
 
     /// xmm0 as saved in the FXSAVE area (SDM volume 1, table 10-2: byte 160), or zeros without one.

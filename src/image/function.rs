@@ -158,19 +158,29 @@ fn ends_at_component(path: &str, wanted: &str) -> bool {
 #[must_use]
 pub fn nearest(name: &str, table: &SymbolTable, n: usize) -> Vec<String> {
     let mut near: BTreeSet<(usize, String)> = BTreeSet::new();
-    let limit = name.chars().count().div_ceil(2).clamp(1, 8);
     for raw in table.symbols().iter().flat_map(Symbol::names) {
         let whole = names::demangle(names::base(raw));
         let last = names::last_component(names::path(&whole));
         let shown: Cow<'_, str> = if last == whole { Cow::Borrowed(last) } else { whole.clone() };
-        if last.len().abs_diff(name.len()) <= limit {
-            let distance = distance(name, last);
-            if distance <= limit {
-                near.insert((distance, shown.into_owned()));
-            }
+        if let Some(distance) = small_distance(name, last) {
+            near.insert((distance, shown.into_owned()));
         }
     }
     near.into_iter().take(n).map(|(_, name)| name).collect()
+}
+
+/// The `n` of `candidates` that are nearest to `name`, nearest first; none that shares hardly a letter.
+pub fn nearest_of<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, n: usize) -> Vec<&'c str> {
+    let near = candidates.into_iter().filter_map(|it| Some((small_distance(name, it)?, it)));
+    near.collect::<BTreeSet<_>>().into_iter().take(n).map(|(_, it)| it).collect()
+}
+
+/// The distance of two names, if it is small enough for one to be a slip for the other.
+fn small_distance(name: &str, candidate: &str) -> Option<usize> {
+    let limit = name.chars().count().div_ceil(2).clamp(1, 8);
+    // Lengths are cheap, and they bound the distance from below.
+    let near = candidate.len().abs_diff(name.len()) <= limit;
+    near.then(|| distance(name, candidate)).filter(|distance| *distance <= limit)
 }
 
 /// Levenshtein distance in characters.
@@ -268,5 +278,7 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("gcd", "gcd"), 0);
+        assert_eq!(nearest_of("gdc.c", ["main.c", "gcd.c", "gdc.h"], 1), ["gdc.h"]);
+        assert_eq!(nearest_of("gdc.c", ["qsort.c", "gcd.c"], 3), ["gcd.c"]);
     }
 }

@@ -98,6 +98,7 @@ impl Memory for OwnMemory {
 ///
 /// # Signal safety
 /// process_vm_writev, which cannot fault.
+#[must_use]
 pub fn write(memory: &OwnMemory, at: RuntimeAddr, bytes: &[u8]) -> bool {
     let length = bytes.len();
     let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: length };

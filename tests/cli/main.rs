@@ -1,6 +1,7 @@
 //! The command line from outside: help, usage errors, refusals and exit statuses of the executable itself.
 
 mod help;
+mod lines;
 mod refusals;
 mod support;
 mod symbols;

@@ -90,7 +90,7 @@ impl Expectation {
             Self::Numbers(wanted) => assert_eq!(seen.calls(), *wanted, "{described}: numbers of the calls"),
             Self::Entered(wanted) => assert_eq!(summary.entered, *wanted, "{described}: entered"),
             Self::Nested => {
-                assert!(summary.entered > seen.calls().len() as u64, "{described}: {summary:?}")
+                assert!(summary.entered > seen.calls().len() as u64, "{described}: {summary:?}");
             }
             Self::Deepest(wanted) => {
                 let deepest = seen.steps.iter().map(|step| step.depth).max();

@@ -14,8 +14,10 @@ pub struct Work {
     /// Programs that must be there.
     needs: &'static [&'static str],
     pub function: &'static str,
-    /// The call of it that is long.
+    /// The first call of it that is long.
     pub nth: &'static str,
+    /// Steps that such a call has at least; more are taken from as many calls as it needs.
+    pub a_call: u64,
     program: fn(&Path, u64) -> Option<Program>,
 }
 
@@ -34,6 +36,7 @@ pub const BASH: Work = Work {
     needs: &["bash"],
     function: "execute_command",
     nth: "1",
+    a_call: u64::MAX,
     program: |_, steps| {
         // A little over 10,000 instructions a round.
         let rounds = steps / 5_000 + 2;
@@ -49,6 +52,7 @@ pub const PYTHON: Work = Work {
     needs: &["python3"],
     function: "PyEval_EvalCode",
     nth: "1",
+    a_call: u64::MAX,
     program: |_, steps| {
         let rounds = steps / 1_000 + 2;
         let script = format!(
@@ -68,6 +72,7 @@ pub const PERL: Work = Work {
     needs: &["perl"],
     function: "perl_run",
     nth: "1",
+    a_call: u64::MAX,
     program: |_, steps| {
         let rounds = steps / 500 + 2;
         let script = format!(
@@ -83,6 +88,7 @@ pub const SQLITE: Work = Work {
     needs: &["sqlite3"],
     function: "sqlite3_step",
     nth: "1",
+    a_call: u64::MAX,
     program: |_, steps| {
         let rounds = steps / 300 + 20;
         let query = format!(
@@ -96,12 +102,13 @@ pub const SQLITE: Work = Work {
 pub const GIT: Work = Work {
     needs: &["git"],
     function: "inflate",
-    // The first one unpacks the object's header.
-    nth: "2",
+    // The first ones unpack the object's header.
+    nth: "4",
+    a_call: 400_000,
     program: |directory, steps| {
         // Numbers compress to a third or so; each byte takes ten instructions and more.
         let text: String =
-            (0..steps / 20 + 5_000).map(|number| format!("{}\n", number * number % 8191)).collect();
+            (0..steps / 20 + 20_000).map(|number| format!("{}\n", number * number % 8191)).collect();
         fs::write(directory.join("numbers"), text).expect("the file is written");
         let git = |arguments: &[&str]| {
             let mut command = Command::new("git");
@@ -122,6 +129,7 @@ pub const APT: Work = Work {
     needs: &["apt-config"],
     function: "pkgInitConfig*",
     nth: "1",
+    a_call: u64::MAX,
     program: |directory, steps| {
         // Short lines of configuration, hundreds of instructions each.
         let lines: String = (0..steps / 2_000 + 2)

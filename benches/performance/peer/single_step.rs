@@ -24,7 +24,8 @@ pub fn run(board: &Board, workload: &Workload, stack: &FixedStack) {
         unsafe { libc::_exit(0) }
     }
     assert!(stopped(tracee), "no ptrace here");
-    let approach = (0..APPROACH).find_map(|_| Some(step(tracee)?).filter(|r| r.rip == workload.entry as u64));
+    let approach =
+        (0..APPROACH).find_map(|_| Some(step(tracee)?).filter(|r| r.rip == workload.entry as usize as u64));
     let entered = approach.expect("the tracee enters the workload");
     let spent = || clock::of_this_process() + clock::of_process(tracee);
 

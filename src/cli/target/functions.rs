@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use super::debug::Source;
+use super::inlined;
 use super::libraries::libraries;
+use super::lines::{Line, LineFunction, functions_at};
 use super::refusal::{Image, file_name};
 use crate::address::ElfAddr;
 use crate::cli::exit::{CANNOT_RUN, Failure, OVERSTEP_FAILED};
@@ -55,40 +58,54 @@ struct Module {
     symbols: SymbolTable,
 }
 
-/// Looks for `functions` in the program and its libraries: the notices for a run that may go on.
+/// What the agent is to look for, and what the user is told before the run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Each as the user wrote it, but for source lines: those have become `module+0xoffset`, since the agent
+    /// reads no debug information.
+    pub patterns: Vec<String>,
+    pub notices: Vec<String>,
+}
+
+/// Looks for `functions` in the program and its libraries.
 ///
 /// # Errors
-/// 125: a function is nowhere and cannot come later, more match than can be watched, or a pattern is wrong.
+/// 125: a function is nowhere and cannot come later, more match than can be watched, a pattern is wrong, or a
+/// source line has no code.
 /// 126: a library is missing.
-pub fn look_up(image: &Image, functions: &[String]) -> Result<Vec<String>, Failure> {
+pub fn look_up(image: &Image, functions: &[String]) -> Result<Wanted, Failure> {
     let patterns =
         functions.iter().map(|text| Ok((text, parse(text)?))).collect::<Result<Vec<_>, Failure>>()?;
     let modules = modules(image)?;
-    let mut notices = Vec::new();
+    let mut wanted = Wanted::default();
     let mut found = BTreeMap::new();
     for (text, pattern) in patterns {
+        if let Place::Line { file, line } = &pattern.place {
+            let sources: Vec<_> = modules.iter().map(Module::source).collect();
+            for function in functions_at(Line { text, file, line: *line }, &sources)? {
+                wanted.patterns.push(function.pattern());
+                let LineFunction { module, entry, name, notice } = function;
+                wanted.notices.extend(notice);
+                found.insert((module, entry), name);
+            }
+            continue;
+        }
+        wanted.patterns.push(text.clone());
         // An address of the running process is the agent's to judge.
         if matches!(pattern.place, Place::Address(_)) {
             continue;
         }
-        let before = found.len();
-        for module in &modules {
-            found.extend(matches(&pattern, module));
+        let matching: Found = modules.iter().flat_map(|module| matches(&pattern, module)).collect();
+        if matching.is_empty() {
+            wanted.notices.push(not_found(image, text, &pattern, &modules)?);
         }
-        if found.len() == before {
-            notices.push(not_found(image, text, &pattern, &modules)?);
-        }
+        found.extend(matching);
     }
-    if found.len() > TRIGGERS { Err(too_many(functions, &found)) } else { Ok(notices) }
+    if found.len() > TRIGGERS { Err(too_many(functions, &found)) } else { Ok(wanted) }
 }
 
 fn parse(text: &str) -> Result<FunctionPattern, Failure> {
-    let pattern = FunctionPattern::parse(text).map_err(|error| Failure::new(OVERSTEP_FAILED, error))?;
-    if matches!(pattern.place, Place::Line { .. }) {
-        return Err(Failure::new(OVERSTEP_FAILED, format_args!("`{text}`: source lines are not there yet"))
-            .next("name the function, or its address as module+0xoffset (see overstep symbols)"));
-    }
-    Ok(pattern)
+    FunctionPattern::parse(text).map_err(|error| Failure::new(OVERSTEP_FAILED, error))
 }
 
 fn modules(image: &Image) -> Result<Vec<Module>, Failure> {
@@ -111,6 +128,10 @@ impl Module {
     fn of(path: PathBuf, elf: &Elf) -> Self {
         let opens_more = elf.imports().iter().any(|name| OPENERS.contains(name));
         Self { path, opens_more, symbols: SymbolTable::of(elf) }
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source { path: &self.path, symbols: &self.symbols }
     }
 }
 
@@ -142,6 +163,9 @@ fn not_found(
     modules: &[Module],
 ) -> Result<String, Failure> {
     let message = format!("`{text}` is not in `{}` or its libraries", image.name());
+    if let Some(failure) = inlined_here(pattern, modules) {
+        return Err(failure);
+    }
     if modules.iter().any(|module| module.opens_more) {
         // A name of the program itself may be a slip; one of libc's nearest would be noise.
         let near = suggestion(pattern, modules.first());
@@ -149,6 +173,19 @@ fn not_found(
     }
     let next = format!("list what there is: overstep symbols --libs {}", image.path.display());
     Err(Failure::new(OVERSTEP_FAILED, message + &suggestion(pattern, modules)).next(next))
+}
+
+/// The refusal for a function that is inlined everywhere. Where more code may come, a glob may be meant for that,
+/// and so may a name that only a library has inlined.
+fn inlined_here(pattern: &FunctionPattern, modules: &[Module]) -> Option<Failure> {
+    let Place::Name(name) = &pattern.place else { return None };
+    let more_may_come = modules.iter().any(|module| module.opens_more);
+    if more_may_come && name.contains(['*', '?', '[']) {
+        return None;
+    }
+    let looked_at = if more_may_come { modules.get(..1)? } else { modules };
+    let admitted = looked_at.iter().filter(|module| pattern.admits_module(&module.path.to_string_lossy()));
+    inlined::refusal(name, &admitted.map(Module::source).collect::<Vec<_>>())
 }
 
 /// `; did you mean …?` with the nearest names of the first module that has some, or nothing.

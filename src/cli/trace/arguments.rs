@@ -16,8 +16,9 @@ use crate::record::control;
 pub struct Arguments {
     /// Function to trace; may be repeated
     ///
-    /// `name`, a glob, `module!name`, `module+0xoffset` or `0xaddress`. Names match raw and demangled; clones
-    /// (.constprop, .isra, .part, .cold) match their base name.
+    /// `name`, a glob, `module!name`, `module+0xoffset`, `0xaddress` or `file.c:line`. Names match raw and
+    /// demangled; clones (.constprop, .isra, .part, .cold) match their base name. A source line stands for the
+    /// function it is in, which is traced from its entry; it needs debug information (-g).
     #[arg(short = 'f', long = "function", value_name = "FUNCTION", required = true)]
     pub functions: Vec<String>,
 
@@ -85,6 +86,7 @@ fn positive(text: &str) -> Result<u64, String> {
 const AFTER_HELP: &str = "\
 Examples:
   overstep trace -f gcd -- ./a.out 48 18
+  overstep trace -f gcd.c:12 -- ./a.out 48 18              the function around a line
   overstep trace -f fputs_unlocked -- /bin/echo hello      a function in libc
   overstep trace -f '*parse_works*' -- target/debug/deps/mycrate-1a2b parse_works
   overstep trace -f qsort --into all --step block -o sort.ostrace -- sort words
@@ -95,7 +97,7 @@ the first to enter the function is traced, the others run on untraced.
 Exit status: the program's own; killed by a signal, overstep dies by the same. 124: --strict did not hold. \
 125: overstep failed or was used wrongly. 126: the program cannot be run. 127: there is no such program.
 
-Not there yet: attaching to a running process, following children, `file.c:line`, --engine instructions.";
+Not there yet: attaching to a running process, following children, --engine instructions.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {

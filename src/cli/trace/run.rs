@@ -27,12 +27,13 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let asked = choose::asked(arguments)?;
     let program = target::resolve(&arguments.command[0])?;
     let image = target::loadable(&program)?;
-    notices.extend(target::look_up(&image, &arguments.functions)?);
+    let wanted = target::look_up(&image, &arguments.functions)?;
+    notices.extend(wanted.notices);
     let choice = choose::mechanism(asked)?;
     notices.extend(choice.notices.iter().cloned());
 
     let settings = session::settings(arguments, &choice);
-    let control = Arc::new(session::control(&settings, &arguments.functions)?);
+    let control = Arc::new(session::control(&settings, &wanted.patterns)?);
     let agent = Agent::provide()?;
     let trace = file::Output::create(arguments.output.as_deref(), arguments.force)?;
     let launch =

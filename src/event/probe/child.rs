@@ -15,7 +15,7 @@ use super::report::Report;
 use crate::raw::{Errno, syscall};
 
 /// No probe needs a tenth of it; only a kernel bug or a stopped machine does.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A zeroed page that parent and child share.
 struct SharedReport(NonNull<Report>);

@@ -83,9 +83,8 @@ impl<'s> DebugInfo<'s> {
 }
 
 fn is_inlined(entry: &Entry<'_>) -> bool {
-    let inline = match entry.attr_value(constants::DW_AT_inline) {
-        Some(AttributeValue::Inline(inline)) => inline,
-        _ => return false,
+    let Some(AttributeValue::Inline(inline)) = entry.attr_value(constants::DW_AT_inline) else {
+        return false;
     };
     matches!(inline, constants::DW_INL_inlined | constants::DW_INL_declared_inlined)
 }

@@ -75,7 +75,7 @@ fn functions(debug: &Elf, program: &Elf, file: &str, line: u32) -> BTreeSet<(Str
     let addresses: BTreeSet<ElfAddr> = lines.at(line).iter().copied().collect();
     let found = info.enclosing(&addresses).unwrap();
     assert_eq!(found.len(), addresses.len(), "every statement is in a function");
-    let functions = found.into_iter().map(|(_, it)| {
+    let functions = found.into_values().map(|it| {
         let name = it.name.unwrap();
         assert_eq!(it.entry, address(program, &name));
         (name, addresses.contains(&it.entry), it.inlined)
@@ -86,12 +86,12 @@ fn functions(debug: &Elf, program: &Elf, file: &str, line: u32) -> BTreeSet<(Str
 fn gcd_lines_are_found(debug: &Elf, program: &Elf) {
     let gcd = |entry| BTreeSet::from([("gcd".to_owned(), entry, None)]);
     assert_eq!(functions(debug, program, "a.c", 6), gcd(true));
-    assert_eq!(functions(debug, program, "src/a.c", 8), gcd(false));
-    assert_eq!(functions(debug, program, "./src/a.c", 8), gcd(false));
+    assert_eq!(functions(debug, program, "src/a.c", 9), gcd(false));
+    assert_eq!(functions(debug, program, "./src/a.c", 9), gcd(false));
     let nowhere = BTreeSet::new();
     assert_eq!(functions(debug, program, "a.c", 11), nowhere, "a comment");
-    assert_eq!(functions(debug, program, "b/a.c", 8), nowhere, "another directory");
-    assert_eq!(functions(debug, program, "c", 8), nowhere, "half a name");
+    assert_eq!(functions(debug, program, "b/a.c", 9), nowhere, "another directory");
+    assert_eq!(functions(debug, program, "c", 9), nowhere, "half a name");
 }
 
 #[test]
