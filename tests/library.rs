@@ -1,6 +1,8 @@
 //! The library's `Tracer` on functions of this test program.
 
-use overstep::record::control::{Delivery, Engine, StepMode};
+#![allow(unsafe_code, reason = "a function of the C library is called")]
+
+use overstep::record::control::{Delivery, Engine, Into, StepMode};
 use overstep::record::marker::Marker;
 use overstep::{Recorded, Tracer};
 
@@ -54,4 +56,26 @@ fn every_engine_sees_the_same_path() {
             Some(first) => assert_eq!(&path, first, "{name}"),
         }
     }
+}
+
+/// The library's handler may call libc's memory routines, as the compiler sees fit: libc is never stepped, or the
+/// handler would meet its own breakpoint.
+#[test]
+fn libc_runs_natively_with_everything_in_scope() {
+    extern "C" fn compare(a: *const std::ffi::c_void, b: *const std::ffi::c_void) -> i32 {
+        // SAFETY: qsort passes pointers to two elements of the array below.
+        unsafe { (*a.cast::<u64>()).cmp(&*b.cast::<u64>()) as i32 }
+    }
+    let mut numbers: Vec<u64> = (0..24).map(|n| n * 7 % 24).collect();
+    let sort = || {
+        let (length, width) = (numbers.len(), size_of::<u64>());
+        // SAFETY: an array of `length` elements of `width` bytes, and a comparison of two of them.
+        unsafe { libc::qsort(numbers.as_mut_ptr().cast(), length, width, Some(compare)) }
+    };
+    let ((), trace) = Tracer::new().into(Into::All).trace(sort).unwrap();
+    assert!(numbers.is_sorted());
+    assert!(trace.summary().all_expected(), "{:?}", trace.summary());
+    let qsort = libc::qsort as *const () as u64;
+    let left = |marker| matches!(marker, Marker::Native { target, .. } if target.0 == qsort);
+    assert!(trace.markers().any(left), "{:?}", trace.markers().collect::<Vec<_>>());
 }

@@ -29,6 +29,8 @@ pub struct Wanted<'a> {
     /// An address inside the tracer, whose module is never stepped; `None` in the library, which is linked into
     /// what it traces.
     pub tracer: Option<RuntimeAddr>,
+    /// libc runs natively, because the handler has no memory routines of its own.
+    pub spares_libc: bool,
 }
 
 /// A function that a pattern named.
@@ -142,6 +144,11 @@ impl Survey {
         })
     }
 
+    /// Whether the module is the C library, whose routines a compiler calls unasked.
+    fn has_memcpy(&self, module: &Module) -> bool {
+        implementation("memcpy").is_some_and(|memcpy| module.contains(memcpy))
+    }
+
     /// Everything the handler looks up. What it refers to is never freed: a handler may be looking.
     #[must_use]
     pub fn into_image(self, wanted: &Wanted<'_>, vendor: Vendor) -> KnownImage {
@@ -158,7 +165,10 @@ impl Survey {
             ),
         };
         let excluded = self.modules.known.iter().filter(|module| of_tracer(module) || is_vdso(module));
-        let excluded = excluded.flat_map(|module| module.code.iter().map(code_range)).collect();
+        let excluded = excluded.flat_map(|module| module.code.iter().map(code_range));
+        // A handler that calls libc's memory routines would meet its own breakpoint there, for ever.
+        let shared = self.modules.known.iter().filter(|module| wanted.spares_libc && self.has_memcpy(module));
+        let excluded = excluded.chain(shared.flat_map(|module| module.code.iter().map(code_range))).collect();
         let mut code = Vec::new();
         let mut symbols = Vec::new();
         let mut modules = Vec::new();

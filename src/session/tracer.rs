@@ -56,6 +56,7 @@ pub struct Tracer {
     memory: bool,
     max_steps: u64,
     functions: Vec<RuntimeAddr>,
+    spares_libc: bool,
     pub(crate) mispredict_at: u64,
 }
 
@@ -97,6 +98,7 @@ impl Tracer {
             memory: false,
             max_steps: u64::MAX,
             functions: Vec::new(),
+            spares_libc: true,
             mispredict_at: 0,
         }
     }
@@ -123,6 +125,9 @@ impl Tracer {
     }
 
     /// Follows calls into the same module, everywhere, or nowhere; the others run natively.
+    ///
+    /// Everywhere is not libc: this library is linked to it, its handler may call memcpy as the compiler sees fit,
+    /// and would meet its own breakpoint there. `overstep trace --into all` steps libc, too.
     #[must_use]
     pub const fn into(mut self, into: Into) -> Self {
         self.into = into;
@@ -154,6 +159,14 @@ impl Tracer {
     #[must_use]
     pub fn function(mut self, entry: *const ()) -> Self {
         self.functions.push(RuntimeAddr(entry as u64));
+        self
+    }
+
+    /// For a program whose memory routines (memcpy and its like) are its own, as the agent's are: steps libc, too.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_own_memory_routines(mut self) -> Self {
+        self.spares_libc = false;
         self
     }
 
@@ -190,7 +203,8 @@ impl Tracer {
             .iter()
             .map(|entry| FunctionPattern { module: None, place: Place::Address(*entry) })
             .collect();
-        let wanted = Wanted { patterns: &patterns, into: self.into, tracer: None };
+        let wanted =
+            Wanted { patterns: &patterns, into: self.into, tracer: None, spares_libc: self.spares_libc };
         let survey = Survey::take(&wanted)?;
         if let Some(missing) =
             entries.iter().find(|entry| !survey.functions.iter().any(|f| f.entry == **entry))

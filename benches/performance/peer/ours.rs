@@ -11,6 +11,7 @@ use crate::workload::Workload;
 /// A traced run. The sample covers the workload alone, not what arming takes.
 fn traced(step: StepMode, registers: bool, workload: &Workload, stack: &FixedStack) -> (Sample, Recorded) {
     let tracer = Tracer::new()
+        .with_own_memory_routines()
         .engine(Engine::Breakpoint)
         .delivery(Delivery::Sigtrap)
         .step(step)

@@ -53,7 +53,7 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
         .settings()
         .ok_or_else(|| (Trouble::Patterns, "settings of another version".to_owned()))?;
     let here = RuntimeAddr(arm as *const () as u64);
-    let wanted = Wanted { patterns: &patterns, into: settings.into, tracer: Some(here) };
+    let wanted = Wanted { patterns: &patterns, into: settings.into, tracer: Some(here), spares_libc: false };
     let survey = Survey::take(&wanted).map_err(|error| (Trouble::Maps, error.to_string()))?;
     if survey.functions.is_empty() {
         return Ok(());
