@@ -1,7 +1,5 @@
 //! `overstep doctor`: what this machine can do, what it cannot, and the remedy.
 
-use std::io::Write;
-
 use clap::Args;
 
 use super::exit::{self, Failure, Outcome};
@@ -24,8 +22,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let facts = Facts::collect();
     stdout::print(exit::USAGE, |out| {
         if arguments.json {
-            serde_json::to_writer_pretty(&mut *out, &facts)?;
-            writeln!(out)
+            doctor::json::write(&facts, out)
         } else {
             doctor::text::write(&facts, arguments.color.on_stdout(), out)
         }

@@ -24,14 +24,17 @@ pub struct SharedControl {
 }
 
 impl SharedControl {
-    /// A new block. The descriptor is *not* close-on-exec: armed processes inherit it.
+    /// A new block. Close-on-exec: armed processes open it through `/proc/<parent>/fd`.
     ///
     /// # Errors
     /// `InvalidInput` when the patterns do not fit, otherwise what memfd_create(2), ftruncate(2), fcntl(2) or
     /// mmap(2) said.
     pub fn create(settings: &Settings, patterns: &[String]) -> io::Result<Self> {
         let text = pattern_text(patterns)?;
-        let file = File::from(memfd_create("overstep-control", MFdFlags::MFD_ALLOW_SEALING)?);
+        let file = File::from(memfd_create(
+            "overstep-control",
+            MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_CLOEXEC,
+        )?);
         file.set_len(size_of::<ControlBlock>() as u64)?;
         // Nobody can cut it under a mapping any more, which would be SIGBUS.
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;

@@ -3,7 +3,6 @@
 
 #![allow(unsafe_code, reason = "dlsym resolves indirect functions as the program would")]
 
-use std::collections::HashMap;
 use std::ffi::CString;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -57,14 +56,7 @@ impl Survey {
     /// [`ImageError`] when the maps cannot be read.
     pub fn take(wanted: &Wanted<'_>) -> Result<Self, ImageError> {
         let modules = Modules::of(&Process::own())?;
-        let mut seen: HashMap<*const _, SymbolTable> = HashMap::new();
-        let tables: Vec<SymbolTable> = modules
-            .known
-            .iter()
-            .map(|module| {
-                seen.entry(Arc::as_ptr(&module.elf)).or_insert_with(|| SymbolTable::of(&module.elf)).clone()
-            })
-            .collect();
+        let tables = modules.known.iter().map(|module| SymbolTable::of(&module.elf)).collect();
         let mut survey = Self { modules, tables, functions: Vec::new() };
         survey.functions = survey.look_up(wanted);
         Ok(survey)

@@ -1,10 +1,5 @@
 //! What the agent and the trace file are told before the program starts.
 
-use std::io;
-use std::os::fd::AsFd;
-
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-
 use super::arguments::{Arguments, Registers};
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
 use crate::event::choose::Choice;
@@ -34,12 +29,7 @@ pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
 /// # Errors
 /// 125: the function names do not fit, or no memfd is to be had.
 pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedControl, Failure> {
-    let create = || -> io::Result<SharedControl> {
-        let control = SharedControl::create(settings, functions)?;
-        fcntl(control.as_fd(), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-        Ok(control)
-    };
-    create().map_err(|error| {
+    SharedControl::create(settings, functions).map_err(|error| {
         let failure = Failure::new(OVERSTEP_FAILED, format_args!("cannot set up the session: {error}"));
         match error.raw_os_error() {
             Some(libc::EMFILE) => failure.next("raise the limit on open files: ulimit -n 64"),
