@@ -1,10 +1,8 @@
 //! `kill -9` at random moments: whatever was being written, the file reads as a prefix for each thread.
-#![allow(unsafe_code, reason = "the inherited descriptor of the control block")]
-
 mod trace_support;
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +79,7 @@ fn trace_of_a_killed_writer(after: Duration) -> Trace {
         Growth::start(file.reopen().expect("descriptor"), &header(), Arc::clone(&control)).expect("room");
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "writer", "--ignored"])
-        .env(CONTROL, control.as_fd().as_raw_fd().to_string())
+        .env(CONTROL, format!("/proc/{}/fd/{}", std::process::id(), control.as_fd().as_raw_fd()))
         .env(FILE, file.path())
         .stdout(Stdio::null())
         .spawn()
@@ -102,13 +100,12 @@ fn trace_of_a_killed_writer(after: Duration) -> Trace {
 #[test]
 #[ignore = "the process that a_killed_writer_leaves_a_prefix kills"]
 fn writer() {
-    let Ok(number) = std::env::var(CONTROL) else {
+    let Some(path) = std::env::var_os(CONTROL) else {
         return; // `--ignored` runs it alone, too
     };
-    let number = number.parse().expect("a descriptor");
-    // SAFETY: inherited, and open for as long as this process lives.
-    let fd = unsafe { BorrowedFd::borrow_raw(number) };
-    let control = SharedControl::map(fd).expect("control block").leak();
+    // As an armed process opens it: the descriptor itself is close-on-exec.
+    let control = File::options().read(true).write(true).open(path).expect("the other test's descriptor");
+    let control = SharedControl::map(control.as_fd()).expect("control block").leak();
     let path = std::env::var_os(FILE).expect("run by the other test");
     let file = File::options().read(true).write(true).open(path).expect("trace file");
     let buffer = window::map(file.as_fd(), control).expect("window");

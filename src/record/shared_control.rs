@@ -58,7 +58,7 @@ impl SharedControl {
         Ok(Self { file, map })
     }
 
-    /// The block behind a descriptor that was inherited.
+    /// The block behind another process's descriptor, which was opened through `/proc/<pid>/fd`.
     ///
     /// # Errors
     /// `InvalidData` when it is none or another version's; otherwise what the system calls said.
