@@ -1,6 +1,8 @@
 //! The same addresses as gdb's `stepi`, in functions of programs that no one here wrote.
 //!
-//! Both have LD_BIND_NOW set and the agent preloaded, idle under gdb, so that libraries lie at the same addresses.
+//! Both have LD_BIND_NOW set and the agent preloaded, idle under gdb, so that libraries lie at the same addresses, and
+//! both start from one environment of one length: a shell's hash tables depend on the order, and vector code for
+//! strings takes another path near the end of a page, strings on the stack included.
 //! What gdb reports otherwise is folded: it stops once per iteration of a repeated string instruction, and not
 //! between a load of ss and the instruction after it.
 
@@ -41,23 +43,30 @@ fn gdb(program: &Program, start: &StepEntry, steps: u64, directory: &Path) -> Ve
     let out = directory.join("gdb.steps");
     let mut command = Command::new("gdb");
     command.args(["-nx", "-q", "-batch-silent"]);
-    // gdb's own Python and libraries must see neither the agent nor the program's variables.
-    for (name, value) in &program.environment {
-        let name = if name == "OVERSTEP_AGENT" { "LD_PRELOAD" } else { name };
-        command.arg("-ex").arg(format!("set environment {name} {value}"));
-    }
-    for name in ["LINES", "COLUMNS", "STEPS_AT", "STEPS_HIT", "STEPS", "STEPS_TO"] {
-        command.arg("-ex").arg(format!("unset environment {name}"));
-    }
+    // gdb's own Python, its libraries and the shell that it starts programs with must not see the agent, and the
+    // program nothing of theirs.
+    let environment = program.environment();
+    let mut words: Vec<_> =
+        environment.iter().map(|(name, value)| format!("'{name}={}'", value.display())).collect();
+    words.push(format!("'LD_PRELOAD={}'", environment["OVERSTEP_AGENT"].display()));
+    words.push(format!("OVERSTEP_SESSION=1:{}:3:4", no_process(start.thread)));
+    command.arg("-ex").arg(format!("set exec-wrapper env -i {}", words.join(" ")));
     command.arg("-x").arg(script).arg("--args").arg(&program.path).args(&program.arguments);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("LC_ALL", "C").env("HOME", "/nonexistent");
     command.env("STEPS_AT", format!("{:x}", start.address)).env("STEPS", steps.to_string());
     command.env("STEPS_HIT", start.call.to_string()).env("STEPS_TO", &out).stdin(Stdio::null());
     let output = command.output().expect("gdb starts");
     let text =
         fs::read_to_string(&out).unwrap_or_else(|error| panic!("gdb wrote nothing: {error}\n{output:?}"));
     text.lines().map(|line| u64::from_str_radix(line, 16).expect("an address")).collect()
+}
+
+/// A process that does not exist, with as many digits as `pid`: the agent finds nobody to record for, and leaves the
+/// environment and the stack as it does under `overstep trace`.
+fn no_process(pid: u32) -> u32 {
+    let digits = pid.ilog10();
+    let of_that_length = 10_u32.pow(digits)..10_u32.pow(digits + 1);
+    of_that_length.rev().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()).expect("a free number")
 }
 
 fn rows(trace: &Trace) -> Vec<StepEntry> {

@@ -1,5 +1,6 @@
 //! A program with its arguments, as it is run natively and traced.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,16 +34,23 @@ impl Program {
         self
     }
 
-    /// `before`, then the program, with fixed addresses and nothing in the environment that differs between users.
+    /// All that the program finds in its environment, in this order; nothing that differs between users.
+    pub fn environment(&self) -> BTreeMap<String, OsString> {
+        let mut all = BTreeMap::from([
+            ("PATH".to_owned(), std::env::var_os("PATH").unwrap_or_default()),
+            ("LC_ALL".to_owned(), "C".into()),
+            ("HOME".to_owned(), "/nonexistent".into()),
+        ]);
+        all.extend(std::env::var_os("OVERSTEP_AGENT").map(|agent| ("OVERSTEP_AGENT".to_owned(), agent)));
+        all.extend(self.environment.iter().map(|(name, value)| (name.clone(), value.into())));
+        all
+    }
+
+    /// `before`, then the program, with fixed addresses.
     pub fn command(&self, before: &[OsString]) -> Command {
         let mut command = Command::new(FIXED_ADDRESSES[0]);
         command.args(&FIXED_ADDRESSES[1..]).args(before).arg(&self.path).args(&self.arguments);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("LC_ALL", "C").env("HOME", "/nonexistent");
-        if let Some(agent) = std::env::var_os("OVERSTEP_AGENT") {
-            command.env("OVERSTEP_AGENT", agent);
-        }
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env_clear().envs(self.environment());
         command.stdin(match &self.input {
             Some(path) => std::fs::File::open(path).expect("the input file").into(),
             None => Stdio::null(),
