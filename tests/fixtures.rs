@@ -80,6 +80,7 @@ fixtures! {
     red_zone: "red_zone.s",
     returns: "returns.s",
     rewritten: "rewritten.c",
+    restartable: "restartable.s",
     shadows: "shadows.s",
     strings: "strings.s",
     syscalls: "syscalls.s",

@@ -127,6 +127,8 @@ fn agree(test: &str, program: Program, options: &[&str], steps: u64) {
 fn agree_at_work(test: &str, work: &Work, steps: u64) {
     let directory = TempDir::new().expect("a temporary directory");
     let Some(program) = work.prepare(test, steps, &directory) else { return };
+    // Python's own allocator goes by the alignment of what mmap(2) gives, and the trace's window moves that.
+    let program = program.with("PYTHONMALLOC", "malloc");
     let limit = steps.to_string();
     let options =
         ["-f", work.function, "--nth", work.nth, "--calls", "1", "--into", "all", "--max-steps", &limit];

@@ -119,7 +119,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     }
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();
-    let traced = matches!(stepper.thread.phase, Phase::Stepping | Phase::Native);
+    let traced = stepper.thread.phase.is_traced();
     if asynchronous {
         if traced {
             stepper.find_again();
@@ -179,7 +179,7 @@ fn enter(mut stepper: Stepper<'_>) {
     let frame = Frame { slot: rsp, returns_to: RuntimeAddr(u64::from_le_bytes(return_address)) };
     let nested = !stepper.call_is_over_at_entry();
     match stepper.thread.phase {
-        Phase::Stepping | Phase::Native if nested => {
+        phase if phase.is_traced() && nested => {
             count_entry(process, true);
             return stepper.enter_nested(frame);
         }
@@ -187,9 +187,9 @@ fn enter(mut stepper: Stepper<'_>) {
             count_entry(process, false);
             return stepper.pass_standing();
         }
-        Phase::Stepping | Phase::Native => stepper.returned_unseen(),
         Phase::Muted | Phase::Untraced => stepper.end(),
         Phase::Idle => {}
+        _ => stepper.returned_unseen(),
     }
     if !is_traced_process(process, stepper.tid) {
         return stepper.pass_standing();
@@ -211,7 +211,11 @@ impl Stepper<'_> {
     /// Whether this stop is the one that was prepared. Out of scope it must also be the right activation: the
     /// same code may run deeper down.
     fn is_expected(&self) -> bool {
-        let here = self.saved.rip() == self.thread.expected;
+        let rip = self.saved.rip();
+        let here = rip == self.thread.expected;
+        if let Phase::Restartable(section) = self.thread.phase {
+            return here || section.exits.contains(&rip);
+        }
         let awaited = |frame: Frame| self.thread.bounds.contains(frame.slot) && frame.slot < self.saved.rsp();
         here && (self.thread.phase == Phase::Stepping || self.thread.frames.top().is_some_and(awaited))
     }
@@ -245,7 +249,7 @@ impl Stepper<'_> {
 
     /// A native stretch called back into the traced function.
     fn enter_nested(&mut self, frame: Frame) {
-        let lost = self.thread.phase == Phase::Stepping;
+        let lost = self.thread.phase != Phase::Native;
         if lost {
             self.note_lost(LostReason::Resumed);
         }

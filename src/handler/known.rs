@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::address::{Bias, RuntimeAddr};
 use crate::image::boundary::InstructionMap;
 use crate::image::module::Modules;
+use crate::image::restartable::RestartableSection;
 
 /// Executable memory `[start, end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub struct KnownImage {
     pub scope: Option<Box<[CodeRange]>>,
     /// Never stepped: the tracer itself, the vdso.
     pub excluded: Box<[CodeRange]>,
+    /// Run natively, sorted by start.
+    pub restartable: Box<[RestartableSection]>,
     /// Keeps the files mapped that [`KnownCode::file`] points into.
     pub files: Option<Modules>,
 }
@@ -88,6 +91,12 @@ impl KnownImage {
     pub(super) fn in_scope(&self, address: RuntimeAddr) -> bool {
         let inside = |ranges: &[CodeRange]| ranges.iter().any(|range| range.contains(address));
         !inside(&self.excluded) && self.scope.as_deref().is_none_or(inside)
+    }
+
+    /// The restartable sequence that `address` lies in.
+    pub(super) fn section_at(&self, address: RuntimeAddr) -> Option<&RestartableSection> {
+        let after = self.restartable.partition_point(|section| section.start <= address);
+        self.restartable.get(after.checked_sub(1)?).filter(|section| section.contains(address))
     }
 
     pub(super) fn code_at(&self, address: RuntimeAddr) -> Option<&KnownCode> {

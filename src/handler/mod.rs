@@ -16,6 +16,7 @@ mod pending;
 pub(crate) mod perf;
 pub mod process;
 pub mod program_signals;
+mod restartable;
 mod saved;
 pub mod sigaction;
 mod stack;

@@ -1,6 +1,6 @@
 //! Memory operands of the instruction at the stop, with the values they had or got.
 
-use iced_x86::Instruction;
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 
 use super::pending::MOST_OPERANDS;
 use crate::address::RuntimeAddr;
@@ -49,6 +49,34 @@ pub(super) fn after(operands: &mut [Option<MemoryAccess>; MOST_OPERANDS], memory
         let (address, size) = (operand.address, usize::from(operand.size));
         if let Some(value) = operand.value.get_mut(..size) {
             let _ = memory.read(address, value);
+        }
+    }
+}
+
+/// Fills in what the instruction is going to leave, or leaves out what cannot be foretold: calls push their return
+/// address, plain stores a register.
+///
+/// # Signal safety
+/// Plain values.
+pub(super) fn foretell(
+    operands: &mut [Option<MemoryAccess>; MOST_OPERANDS],
+    instruction: &Instruction,
+    registers: &Registers,
+) {
+    let stores = instruction.mnemonic() == Mnemonic::Mov && instruction.op1_kind() == OpKind::Register;
+    let stored = instruction.op1_register();
+    let value = match instruction.flow_control() {
+        FlowControl::Call | FlowControl::IndirectCall => Some(instruction.next_ip()),
+        _ if stores && stored.is_gpr64() => registers.general.get(stored.number()).copied(),
+        _ => None,
+    };
+    for place in operands.iter_mut() {
+        let Some(operand) = place.as_mut().filter(|operand| !matches!(operand.access, Access::Read)) else {
+            continue;
+        };
+        match (value, operand.value.first_chunk_mut(), operand.size) {
+            (Some(value), Some(bytes), 8) => *bytes = value.to_le_bytes(),
+            _ => *place = None,
         }
     }
 }

@@ -145,6 +145,9 @@ impl Stepper<'_> {
         if !leaves_call && !self.stays_in_scope(next) {
             return self.leave_scope(first, depth, next);
         }
+        if let Some(section) = self.process.image().section_at(next).filter(|_| !leaves_call) {
+            return self.run_section(first, depth, section);
+        }
         self.thread.pending.push(PendingRow { fetched: first, next, depth });
         let stop = if leaves_call { Some(next) } else { self.walk(&first, registers, next, rsp) };
         match stop {
@@ -197,7 +200,7 @@ impl Stepper<'_> {
             } else {
                 fetched.fall_through()
             };
-            if !self.stays_in_scope(next) {
+            if !self.stays_in_scope(next) || self.process.image().section_at(next).is_some() {
                 return Some(at);
             }
             if shadow {
@@ -237,18 +240,31 @@ impl Stepper<'_> {
 
     /// `last` takes control out of scope, to run natively until the top frame returns.
     fn leave_scope(&mut self, last: Fetched, depth: i32, target: RuntimeAddr) {
-        self.thread.pending.push(PendingRow { fetched: last, next: target, depth });
-        let before = self.thread.registers;
-        let mut after = before;
-        after.rip = target;
-        after.general[RSP] = rsp_after(&last, before.general[RSP]);
-        // Written before it runs, since what it starts may never come back.
-        if self.write_rows(&after).and_then(|()| name_target(self.process, self.tid, target)).is_err() {
+        let written = self.write_foretold(last, depth, target);
+        if written.and_then(|()| name_target(self.process, self.tid, target)).is_err() {
             return self.mute(LostReason::NoRoom, 0);
         }
-        self.thread.registers = after;
-        self.thread.frames.pop_above(after.general[RSP], self.thread.bounds);
+        self.thread.frames.pop_above(self.thread.registers.general[RSP], self.thread.bounds);
         self.go_native(target);
+    }
+
+    /// Writes the row of an instruction before it runs, since what it starts may never come back: a branch, or a
+    /// store.
+    pub(super) fn write_foretold(
+        &mut self,
+        last: Fetched,
+        depth: i32,
+        next: RuntimeAddr,
+    ) -> Result<(), NoRoom> {
+        let before = self.thread.registers;
+        let mut after = before;
+        after.rip = next;
+        after.general[RSP] = rsp_after(&last, before.general[RSP]);
+        operands::foretell(&mut self.thread.pending.operands, &last.instruction, &before);
+        self.thread.pending.push(PendingRow { fetched: last, next, depth });
+        self.write(&after, false)?;
+        self.thread.registers = after;
+        Ok(())
     }
 
     /// Leaves the thread alone until control comes back to the top frame's return address.
@@ -292,7 +308,10 @@ impl Stepper<'_> {
     /// Control came where it had to: the pending rows have retired.
     pub(super) fn prove(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
-        let native = self.thread.phase == Phase::Native;
+        let native = matches!(self.thread.phase, Phase::Native | Phase::Restartable(_));
+        if let Phase::Restartable(_) = self.thread.phase {
+            self.end_section();
+        }
         self.hide_trap_flag(registers.general[RSP]);
         self.thread.frames.pop_above(registers.general[RSP], self.thread.bounds);
         let written = if native {
@@ -322,6 +341,11 @@ impl Stepper<'_> {
 
     /// Writes all pending rows, `after` being the registers behind the last of them.
     fn write_rows(&mut self, after: &Registers) -> Result<(), NoRoom> {
+        self.write(after, true)
+    }
+
+    /// The same; where nothing has `retired` yet, memory has still what it had.
+    fn write(&mut self, after: &Registers, retired: bool) -> Result<(), NoRoom> {
         let settings = &self.process.settings;
         let thread = &mut *self.thread;
         let alone = thread.pending.rows().len() == 1;
@@ -334,7 +358,7 @@ impl Stepper<'_> {
         }
         let shadow = thread.pending.rows().first().is_some_and(|row| row.fetched.class == Class::LoadsSs);
         let pair = shadow && thread.pending.rows().len() == 2;
-        if alone {
+        if alone && retired {
             operands::after(&mut thread.pending.operands, self.process.memory());
         }
         let mut memory = [operands::NONE; super::pending::MOST_OPERANDS];
@@ -378,14 +402,14 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    fn mark(&mut self, marker: &Marker) {
+    pub(super) fn mark(&mut self, marker: &Marker) {
         if self.thread.writer.marker(&self.process.buffer, marker).is_err() {
             self.mute(LostReason::NoRoom, 0);
         }
     }
 
     /// Arms for a stop at `stop`; `by_breakpoint` where the trap flag would see too much or too little.
-    fn await_stop(&mut self, stop: RuntimeAddr, by_breakpoint: bool) {
+    pub(super) fn await_stop(&mut self, stop: RuntimeAddr, by_breakpoint: bool) {
         self.thread.expected = stop;
         let by_trap_flag = self.process.settings.engine == Engine::TrapFlag && !by_breakpoint;
         self.thread.trap_flag = by_trap_flag;
@@ -410,6 +434,7 @@ impl Stepper<'_> {
         let rip = self.saved.rip();
         let stands = self.process.function_at(rip).is_some()
             || self.thread.guard.at() == Some(rip)
+            || self.thread.exit.at() == Some(rip)
             || self.thread.step.at() == Some(rip);
         self.saved.set_flag(flag::RF, stands);
     }
@@ -426,6 +451,7 @@ impl Stepper<'_> {
     pub(super) fn end(&mut self) {
         self.compare_counts();
         self.thread.step.lift();
+        self.thread.exit.lift();
         self.thread.guard.lift();
         self.saved.set_flag(flag::TF, false);
         self.thread.trap_flag = false;
@@ -438,8 +464,7 @@ impl Stepper<'_> {
     /// The program is about to forbid the system calls that stepping needs: nothing of ours may fire any more.
     fn stand_down(&mut self) {
         self.mute(LostReason::Seccomp, 0);
-        self.thread.step.close();
-        self.thread.guard.close();
+        self.thread.close_events();
         self.process.close_triggers();
         self.pass_standing();
     }

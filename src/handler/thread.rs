@@ -10,6 +10,7 @@ use super::pending::Pending;
 use super::perf::Breakpoint;
 use super::process::Process;
 use crate::address::RuntimeAddr;
+use crate::image::restartable::RestartableSection;
 use crate::raw;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::writer::ThreadWriter;
@@ -36,8 +37,17 @@ pub(super) enum Phase {
     Stepping,
     /// Out of scope until control comes back to the top frame's return address.
     Native,
+    /// In a restartable sequence, until one of the places where it is left.
+    Restartable(&'static RestartableSection),
     /// The call's steps ended early (limit, no room): only its return is awaited.
     Muted,
+}
+
+impl Phase {
+    /// Inside a call that gets rows.
+    pub(super) fn is_traced(self) -> bool {
+        matches!(self, Self::Stepping | Self::Native | Self::Restartable(_))
+    }
 }
 
 /// A traced thread.
@@ -45,6 +55,8 @@ pub(super) struct Thread {
     pub(super) phase: Phase,
     pub(super) step: Breakpoint,
     pub(super) guard: Breakpoint,
+    /// At another exit than the end of a restartable sequence, while one runs.
+    pub(super) exit: Breakpoint,
     pub(super) writer: ThreadWriter,
     pub(super) pending: Pending,
     pub(super) frames: Frames,
@@ -75,8 +87,13 @@ impl Thread {
             let _ = self.writer.marker(&process.buffer, &lost);
             self.phase = Phase::Muted;
         }
-        self.step.close();
-        self.guard.close();
+        self.close_events();
+    }
+
+    pub(super) fn close_events(&mut self) {
+        for event in [&mut self.step, &mut self.guard, &mut self.exit] {
+            event.close();
+        }
     }
 
     /// The tracer's alternate stack for this thread, as sigaltstack(2) wants it.
@@ -140,8 +157,7 @@ impl Threads {
         } else {
             // SAFETY: its owner is dead, and the compare-exchange made this thread the owner.
             let thread = unsafe { &mut *(*kept).get() };
-            thread.step.close();
-            thread.guard.close();
+            thread.close_events();
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
@@ -176,8 +192,7 @@ impl Threads {
             if !thread.is_null() {
                 // SAFETY: the caller's promise makes this the only reference.
                 let thread = unsafe { &mut *(*thread).get() };
-                thread.step.close();
-                thread.guard.close();
+                thread.close_events();
                 let base = thread.stack_base - PAGE as u64;
                 let length = mapping_length() as u64;
                 // SAFETY: exactly what `map_thread` mapped.
@@ -224,6 +239,7 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).phase).write(Phase::Idle);
         (&raw mut (*thread).step).write(process.step_event());
         (&raw mut (*thread).guard).write(process.guard_event());
+        (&raw mut (*thread).exit).write(process.guard_event());
         (&raw mut (*thread).writer).write(ThreadWriter::new());
         Pending::write_empty(&raw mut (*thread).pending);
         (&raw mut (*thread).bounds).write(StackBounds { start: 0, end: 0 });

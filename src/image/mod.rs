@@ -25,6 +25,7 @@ pub mod names;
 pub mod operands;
 mod plt;
 pub mod process;
+pub mod restartable;
 pub mod static_successor;
 pub mod successor;
 pub mod symbols;

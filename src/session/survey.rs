@@ -15,8 +15,10 @@ use crate::image::boundary::InstructionMap;
 use crate::image::decode::Vendor;
 use crate::image::elf_symbols::SymbolKind;
 use crate::image::function::{FunctionPattern, Place, find};
+use crate::image::memory::OwnMemory;
 use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
+use crate::image::restartable::restartable_sections;
 use crate::image::symbols::SymbolTable;
 use crate::record::control::Into;
 
@@ -161,6 +163,10 @@ impl Survey {
         // A handler that calls libc's memory routines would meet its own breakpoint there, for ever.
         let shared = self.modules.known.iter().filter(|module| wanted.spares_libc && self.has_memcpy(module));
         let excluded = excluded.chain(shared.flat_map(|module| module.code.iter().map(code_range))).collect();
+        let modules = self.modules.known.iter().filter(|module| !of_tracer(module));
+        let mut restartable: Vec<_> =
+            modules.flat_map(|module| restartable_sections(module, &OwnMemory::new(), vendor)).collect();
+        restartable.sort_by_key(|section| section.start);
         let mut code = Vec::new();
         let mut symbols = Vec::new();
         let mut modules = Vec::new();
@@ -198,6 +204,7 @@ impl Survey {
             symbols: symbols.into(),
             scope,
             excluded,
+            restartable: restartable.into(),
             files: Some(self.modules),
         }
     }

@@ -31,6 +31,7 @@ const TABLE: [(&str, &[&str]); 15] = [
             "image::memory",
             "image::module",
             "image::operands",
+            "image::restartable",
             "image::successor",
         ],
     ),
