@@ -32,6 +32,8 @@ impl Control {
     pub const fn after(self, marker: &Marker) -> (Self, Option<RuntimeAddr>) {
         match marker {
             Marker::Enter { registers, .. } => (Self::At(registers.rip), None),
+            // What comes back elsewhere (longjmp, unwinding) has no such address.
+            Marker::Native { target, resume: RuntimeAddr(0) } => (Self::Unknown, Some(*target)),
             Marker::Native { target, resume } => (Self::Back(*resume), Some(*target)),
             Marker::Signal { handler, .. } => (Self::At(*handler), None),
             // A signal's handler may have changed the frame that it returns to, or left by siglongjmp; a section

@@ -90,6 +90,24 @@ pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetc
     Ok(Fetched { class: Class::of(&instruction), instruction, bytes, differs })
 }
 
+/// Reads and decodes the instruction at `at`, which gets no row.
+///
+/// # Signal safety
+/// As [`fetch`].
+pub(super) fn peek(process: &Process, at: RuntimeAddr) -> Result<Fetched, NoInstruction> {
+    let mut bytes = [0; MAX_LENGTH];
+    let here = (PAGE - at.0 % PAGE).min(MAX_LENGTH as u64) as usize;
+    let (this_page, next_page) = bytes.split_at_mut(here);
+    if !process.memory().read(at, this_page) {
+        return Err(NoInstruction::Undecodable);
+    }
+    let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
+    let available = if more { MAX_LENGTH } else { here };
+    let instruction = decode(bytes.get(..available).unwrap_or(&bytes), at, process.vendor)
+        .map_err(|_| NoInstruction::Undecodable)?;
+    Ok(Fetched { class: Class::of(&instruction), instruction, bytes, differs: false })
+}
+
 fn block_of(at: RuntimeAddr) -> RuntimeAddr {
     RuntimeAddr(at.0 & !(BLOCK as u64 - 1))
 }

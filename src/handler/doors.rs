@@ -2,9 +2,12 @@
 //! own signal state, without entering the kernel.
 
 use super::program_signals::MaskChange;
+use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
+use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::memory::{Memory, write};
+use crate::raw::Errno;
 use crate::registers::{R10, RAX, RDI, RDX, RSI, Registers};
 
 /// Bytes of a kernel signal set.
@@ -43,7 +46,7 @@ impl Stepper<'_> {
         let number = registers.general[RAX] as i64;
         match number {
             libc::SYS_rt_sigprocmask => Some(self.change_mask(registers)),
-            libc::SYS_rt_sigaction => self.change_action(registers),
+            libc::SYS_rt_sigaction => Some(self.change_action(registers)),
             _ => None,
         }
     }
@@ -72,30 +75,55 @@ impl Stepper<'_> {
         0
     }
 
-    /// rt_sigaction(signal, new, old, size), where the signal is one of ours.
-    fn change_action(&self, registers: &Registers) -> Option<u64> {
+    /// rt_sigaction(signal, new, old, size)
+    fn change_action(&self, registers: &Registers) -> u64 {
         let [signal, new, old, size] =
             [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
         let signal = signal as i32;
-        let before = self.process.signals.action(signal)?;
         if size != SET_SIZE {
-            return Some(failed(libc::EINVAL));
+            return failed(libc::EINVAL);
         }
-        if new != 0 {
-            let mut words = [0_u64; 4];
-            for (index, word) in words.iter_mut().enumerate() {
-                match self.read_word(new.wrapping_add(index as u64 * 8)) {
-                    Some(value) => *word = value,
-                    None => return Some(failed(libc::EFAULT)),
-                }
+        let wanted = match new {
+            0 => None,
+            place => match self.read_action(place) {
+                Some(action) => Some(action),
+                None => return failed(libc::EFAULT),
+            },
+        };
+        let before = match self.process.signals.action(signal) {
+            Some(before) => {
+                let _ = wanted.map(|action| self.process.signals.set_action(signal, &action));
+                before
             }
-            let [handler, flags, restorer, mask] = words;
-            let action = super::sigaction::KernelAction { handler, flags, restorer, mask };
-            self.process.signals.set_action(signal, &action);
-        }
+            None => match self.install(signal, wanted.as_ref()) {
+                Ok(before) => before,
+                Err(errno) => return failed(errno.0),
+            },
+        };
         let words = [before.handler, before.flags, before.restorer, before.mask];
         let stored = old == 0 || self.write_words(old, &words);
-        Some(if stored { 0 } else { failed(libc::EFAULT) })
+        if stored { 0 } else { failed(libc::EFAULT) }
+    }
+
+    /// The same for a signal that is not ours: a handler is installed behind its wrapper.
+    fn install(&self, signal: i32, wanted: Option<&KernelAction>) -> Result<KernelAction, Errno> {
+        let Some(wanted) = wanted else {
+            return Ok(wrapper::as_program_sees(signal, &replace(signal, None)?));
+        };
+        let wrapping = wrapper::wrap(signal, wanted, self.process.signals.owned());
+        match replace(signal, Some(&wrapping.action)) {
+            Ok(installed) => Ok(wrapping.before(&installed)),
+            Err(errno) => {
+                wrapping.undo();
+                Err(errno)
+            }
+        }
+    }
+
+    fn read_action(&self, at: u64) -> Option<KernelAction> {
+        let [handler, flags, restorer, mask] =
+            [0, 8, 16, 24].map(|offset| self.read_word(at.wrapping_add(offset)));
+        Some(KernelAction { handler: handler?, flags: flags?, restorer: restorer?, mask: mask? })
     }
 
     fn read_word(&self, at: u64) -> Option<u64> {

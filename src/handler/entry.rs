@@ -4,12 +4,15 @@
 
 use std::sync::atomic::Ordering;
 
+use super::code::name_target;
 use super::frames::Frame;
 use super::process::{Process, set_mask};
+use super::program_handler;
 use super::saved::Saved;
 use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
 use super::thread::Phase;
+use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::memory::Memory;
 use crate::raw;
@@ -53,6 +56,12 @@ pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, cont
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     let Some(context) = (unsafe { context.as_mut() }) else { return };
     let Some(process) = Process::current() else { return };
+    let saved = Saved::new(context);
+    if signal == libc::SIGTRAP
+        && let Some(number) = wrapper::trapped_at(saved.rip())
+    {
+        return program_handler::begin(process, number, saved);
+    }
     let sender = sender(process, signal, info);
     if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
     {
@@ -125,7 +134,8 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
             stepper.find_again();
         }
     } else if traced && stepper.is_expected() {
-        if is_entry {
+        // Without a pending row it is a handler of the program's that has returned there.
+        if is_entry && !stepper.thread.pending.rows().is_empty() {
             count_entry(process, true);
         }
         stepper.prove(Verdict::Exact);
@@ -287,7 +297,8 @@ impl Stepper<'_> {
     fn resume_stepping(&mut self, markers: &[Marker]) {
         let here = self.process.image().in_scope(self.saved.rip());
         self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
-        if self.thread.phase != Phase::Native || !here || self.thread.frames.is_empty() {
+        let trapped = matches!(self.thread.phase, Phase::Native | Phase::Faulting);
+        if !trapped || !here || self.thread.frames.is_empty() {
             return self.pass_standing();
         }
         for marker in markers {
@@ -297,13 +308,14 @@ impl Stepper<'_> {
     }
 
     /// Takes up stepping, or awaits the top frame's return, wherever the thread is now.
-    fn continue_here(&mut self, verdict: Verdict) {
+    pub(super) fn continue_here(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
         if self.process.image().in_scope(registers.rip) {
             let _ = self.thread.writer.sync(&self.process.buffer, &registers);
             self.arrive(verdict);
         } else {
             self.thread.registers = registers;
+            let _ = name_target(self.process, self.tid, registers.rip);
             self.go_native(registers.rip);
         }
     }
@@ -319,7 +331,7 @@ impl Stepper<'_> {
         self.prove(Verdict::Unexplained { expected });
     }
 
-    fn note_lost(&mut self, reason: LostReason) {
+    pub(super) fn note_lost(&mut self, reason: LostReason) {
         let lost =
             Marker::Lost { reason, expected: self.thread.expected, found: self.saved.rip(), detail: 0 };
         let _ = self.thread.writer.marker(&self.process.buffer, &lost);

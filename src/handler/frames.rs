@@ -67,6 +67,16 @@ impl Frames {
         self.used as i32 - 1
     }
 
+    /// How many frames are open, for [`Self::truncate`].
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Drops all but the first `used` frames.
+    pub(super) fn truncate(&mut self, used: usize) {
+        self.used = self.used.min(used);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.used == 0
     }

@@ -77,6 +77,8 @@ pub struct KnownImage {
     pub scope: Option<Box<[CodeRange]>>,
     /// Never stepped: the tracer itself, the vdso.
     pub excluded: Box<[CodeRange]>,
+    /// Functions that come back elsewhere than behind their call, and their PLT slots, sorted.
+    pub jumpers: Box<[RuntimeAddr]>,
     /// Run natively, sorted by start.
     pub restartable: Box<[RestartableSection]>,
     /// Keeps the files mapped that [`KnownCode::file`] points into.
@@ -91,6 +93,11 @@ impl KnownImage {
     pub(super) fn in_scope(&self, address: RuntimeAddr) -> bool {
         let inside = |ranges: &[CodeRange]| ranges.iter().any(|range| range.contains(address));
         !inside(&self.excluded) && self.scope.as_deref().is_none_or(inside)
+    }
+
+    /// Whether what starts at `address` may come back elsewhere than behind its call.
+    pub(super) fn is_jumper(&self, address: RuntimeAddr) -> bool {
+        self.jumpers.binary_search(&address).is_ok()
     }
 
     /// The restartable sequence that `address` lies in.

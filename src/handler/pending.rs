@@ -61,6 +61,11 @@ impl Pending {
         true
     }
 
+    /// Forgets all but the first `used` rows.
+    pub(super) fn truncate(&mut self, used: usize) {
+        self.used = self.used.min(used);
+    }
+
     pub(super) fn clear(&mut self) {
         self.used = 0;
     }

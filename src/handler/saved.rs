@@ -44,6 +44,29 @@ impl<'a> Saved<'a> {
         RuntimeAddr(self.greg(RIP))
     }
 
+    /// Control goes on at `address`.
+    pub(super) fn go_to(&mut self, address: RuntimeAddr) {
+        self.0.uc_mcontext.gregs[RIP] = address.0 as i64;
+    }
+
+    /// At a handler's first instruction: its frame has moved by `shift` bytes, and with it RSP and the pointers to
+    /// siginfo and context that the kernel passes in rsi and rdx.
+    pub(super) fn shift_handler_arguments(&mut self, shift: u64) {
+        for register in [libc::REG_RSP, libc::REG_RSI, libc::REG_RDX] {
+            if let Some(value) = self.0.uc_mcontext.gregs.get_mut(register as usize) {
+                *value = value.wrapping_add(shift as i64);
+            }
+        }
+    }
+
+    /// At a handler's first instruction: whether its signal comes from the kernel (`si_code` above zero), and not
+    /// from a process.
+    pub(super) fn sent_by_kernel(&self) -> bool {
+        let info = self.greg(libc::REG_RSI as usize) as *const libc::siginfo_t;
+        // SAFETY: x86_64 passes a siginfo_t to every handler, with SA_SIGINFO or without.
+        unsafe { (*info).si_code > 0 }
+    }
+
     pub(super) fn rsp(&self) -> u64 {
         self.greg(libc::REG_RSP as usize)
     }

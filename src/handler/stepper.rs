@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use iced_x86::Mnemonic;
 
-use super::code::{Fetched, NoInstruction, fetch, name_target};
+use super::code::{Fetched, NoInstruction, name_target};
 use super::doors::enters_seccomp;
 use super::frames::Frame;
 use super::operands;
@@ -40,6 +40,7 @@ impl Stepper<'_> {
         let registers = self.saved.registers(false);
         self.thread.registers = registers;
         self.thread.rows = 0;
+        self.thread.count_call();
         let begun = self.thread.writer.begin_call(&self.process.buffer, self.tid, call, function, &registers);
         if begun.is_err() {
             return self.mute(LostReason::NoRoom, 0);
@@ -54,7 +55,11 @@ impl Stepper<'_> {
     /// Control is in scope, at an instruction that gets a row: works out what must come after it.
     pub(super) fn arrive(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
-        self.thread.registers = registers;
+        self.thread.registers = self.thread.set_out.take().unwrap_or(registers);
+        if self.is_at_restorer(&registers) && !self.process.image().in_scope(registers.rip) {
+            self.end_handler();
+            return;
+        }
         if self.thread.rows >= self.process.settings.max_steps {
             return self.mute(LostReason::Limit, self.process.settings.max_steps);
         }
@@ -63,12 +68,13 @@ impl Stepper<'_> {
         }
         self.thread.phase = Phase::Stepping;
         self.thread.pending.start(verdict);
-        let fetched = match fetch(self.process, self.tid, registers.rip) {
+        self.settle_slide(&registers);
+        let fetched = match self.fetch(registers.rip) {
             Ok(fetched) => fetched,
             Err(NoInstruction::NoRoom) => return self.mute(LostReason::NoRoom, 0),
             Err(NoInstruction::Undecodable) => return self.fault(libc::SIGILL as u32, registers.rip),
         };
-        if self.process.settings.memory {
+        if self.process.settings.memory && self.thread.sliding.is_none() {
             self.thread.pending.operands =
                 operands::before(&fetched.instruction, &registers, self.process.memory());
         }
@@ -97,8 +103,10 @@ impl Stepper<'_> {
             }
             Successor::Transfers(Transfer::Sigreturn) => {
                 self.finish_row(fetched, fetched.fall_through());
-                self.mark(&Marker::Sigreturn);
-                self.run_on();
+                if !self.end_handler() {
+                    self.mark(&Marker::Sigreturn);
+                    self.run_on();
+                }
             }
             Successor::Transfers(Transfer::Sysenter | Transfer::UserInterrupt) => {
                 self.mute(LostReason::Undecodable, 0);
@@ -141,15 +149,19 @@ impl Stepper<'_> {
             && depth == 0
             && self.thread.frames.top().is_some_and(|top| top.slot == rsp);
         self.note_call(&first, rsp);
+        self.note_jumper(&first, next);
         rsp = rsp_after(&first, rsp);
-        if !leaves_call && !self.stays_in_scope(next) {
+        let to_restorer = first.class == Class::Return
+            && self.thread.nesting.top().is_some_and(|handler| handler.slot == registers.general[RSP]);
+        if !leaves_call && !to_restorer && !self.stays_in_scope(next) {
             return self.leave_scope(first, depth, next);
         }
         if let Some(section) = self.process.image().section_at(next).filter(|_| !leaves_call) {
             return self.run_section(first, depth, section);
         }
         self.thread.pending.push(PendingRow { fetched: first, next, depth });
-        let stop = if leaves_call { Some(next) } else { self.walk(&first, registers, next, rsp) };
+        let stop =
+            if leaves_call || to_restorer { Some(next) } else { self.walk(&first, registers, next, rsp) };
         match stop {
             Some(stop) => self.await_stop(stop, needs_breakpoint(first.class)),
             None => self.mute(LostReason::NoRoom, 0),
@@ -157,7 +169,9 @@ impl Stepper<'_> {
     }
 
     fn stays_in_scope(&self, address: RuntimeAddr) -> bool {
-        self.process.image().in_scope(address) || self.process.function_at(address).is_some()
+        self.thread.sliding.is_some()
+            || self.process.image().in_scope(address)
+            || self.process.function_at(address).is_some()
     }
 
     /// Reads on in the image from `at`, where control comes after `previous`, to where the next stop must be.
@@ -169,7 +183,7 @@ impl Stepper<'_> {
         at: RuntimeAddr,
         rsp: u64,
     ) -> Option<RuntimeAddr> {
-        let blocks = self.process.settings.step == StepMode::Block;
+        let blocks = self.process.settings.step == StepMode::Block && self.thread.sliding.is_none();
         let mut previous = *previous;
         let (mut at, mut rsp) = (at, rsp);
         let mut may_pass = blocks && !self.must_be_seen_behind(&previous);
@@ -180,7 +194,7 @@ impl Stepper<'_> {
             if !shadow && (!may_pass || standing || planned >= self.process.settings.max_steps) {
                 return Some(at);
             }
-            let fetched = match fetch(self.process, self.tid, at) {
+            let fetched = match self.fetch(at) {
                 Ok(fetched) => fetched,
                 Err(NoInstruction::NoRoom) => return None,
                 // The CPU faults here: the stop before it is as good as any.
@@ -244,6 +258,9 @@ impl Stepper<'_> {
         if written.and_then(|()| name_target(self.process, self.tid, target)).is_err() {
             return self.mute(LostReason::NoRoom, 0);
         }
+        if self.leaves_for_good(target) {
+            return self.begin_slide(target);
+        }
         self.thread.frames.pop_above(self.thread.registers.general[RSP], self.thread.bounds);
         self.go_native(target);
     }
@@ -293,6 +310,9 @@ impl Stepper<'_> {
     fn fault(&mut self, signal: u32, address: RuntimeAddr) {
         self.mark(&Marker::Fault { signal, address });
         self.run_on();
+        if self.thread.phase == Phase::Native {
+            self.thread.phase = Phase::Faulting;
+        }
     }
 
     /// Writes the row of an instruction that nothing later can prove.
@@ -308,14 +328,14 @@ impl Stepper<'_> {
     /// Control came where it had to: the pending rows have retired.
     pub(super) fn prove(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
-        let native = matches!(self.thread.phase, Phase::Native | Phase::Restartable(_));
+        let native = matches!(self.thread.phase, Phase::Native | Phase::Faulting | Phase::Restartable(_));
         if let Phase::Restartable(_) = self.thread.phase {
             self.end_section();
         }
         self.hide_trap_flag(registers.general[RSP]);
         self.thread.frames.pop_above(registers.general[RSP], self.thread.bounds);
         let written = if native {
-            self.thread.writer.sync(&self.process.buffer, &registers)
+            self.thread.writer.sync(&self.process.buffer, &self.thread.set_out.unwrap_or(registers))
         } else {
             self.write_rows(&registers)
         };
@@ -340,12 +360,16 @@ impl Stepper<'_> {
     }
 
     /// Writes all pending rows, `after` being the registers behind the last of them.
-    fn write_rows(&mut self, after: &Registers) -> Result<(), NoRoom> {
+    pub(super) fn write_rows(&mut self, after: &Registers) -> Result<(), NoRoom> {
         self.write(after, true)
     }
 
     /// The same; where nothing has `retired` yet, memory has still what it had.
     fn write(&mut self, after: &Registers, retired: bool) -> Result<(), NoRoom> {
+        if self.thread.sliding.is_some() {
+            self.thread.pending.clear();
+            return Ok(());
+        }
         let settings = &self.process.settings;
         let thread = &mut *self.thread;
         let alone = thread.pending.rows().len() == 1;
@@ -450,6 +474,7 @@ impl Stepper<'_> {
     /// The call is over: everything of ours is taken back.
     pub(super) fn end(&mut self) {
         self.compare_counts();
+        self.thread.uncount_call();
         self.thread.step.lift();
         self.thread.exit.lift();
         self.thread.guard.lift();
@@ -502,6 +527,7 @@ impl Stepper<'_> {
         if !self.thread.bounds.contains(rsp) {
             self.thread.bounds = bounds_of(rsp);
         }
+        self.forget_left_handlers();
     }
 }
 

@@ -6,9 +6,11 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::frames::{Frames, StackBounds};
+use super::nesting::Nesting;
 use super::pending::Pending;
 use super::perf::Breakpoint;
 use super::process::Process;
+use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::restartable::RestartableSection;
 use crate::raw;
@@ -37,6 +39,8 @@ pub(super) enum Phase {
     Stepping,
     /// Out of scope until control comes back to the top frame's return address.
     Native,
+    /// The instruction at RIP raises a signal: in a handler of the program's, or as `Native`.
+    Faulting,
     /// In a restartable sequence, until one of the places where it is left.
     Restartable(&'static RestartableSection),
     /// The call's steps ended early (limit, no room): only its return is awaited.
@@ -46,7 +50,7 @@ pub(super) enum Phase {
 impl Phase {
     /// Inside a call that gets rows.
     pub(super) fn is_traced(self) -> bool {
-        matches!(self, Self::Stepping | Self::Native | Self::Restartable(_))
+        matches!(self, Self::Stepping | Self::Native | Self::Faulting | Self::Restartable(_))
     }
 }
 
@@ -70,9 +74,19 @@ pub(super) struct Thread {
     pub(super) trap_flag: bool,
     /// Those of the tracer's signals that the program believes it blocks.
     pub(super) blocked_by_program: u64,
+    /// The return slot of a call to a function that may come back elsewhere, once one was made through the PLT.
+    pub(super) jump_slot: u64,
+    /// Stepped out of scope, without rows, until control is back in scope above this value of RSP.
+    pub(super) sliding: Option<u64>,
+    /// Handlers of the program's that run on top of the call.
+    pub(super) nesting: Nesting,
+    /// Where stepping resumes inside a repeated string instruction: the registers it had set out with.
+    pub(super) set_out: Option<Registers>,
     /// The program's alternate stack, which the tracer's stands in for.
     pub(super) program_stack: libc::stack_t,
     stack_base: u64,
+    /// Its call is among those that make wrappers trap.
+    counted: bool,
     /// Registers at the last stop.
     pub(super) registers: Registers,
 }
@@ -90,6 +104,25 @@ impl Thread {
         self.close_events();
     }
 
+    /// A call begins to be traced: the program's handlers are followed.
+    pub(super) fn count_call(&mut self) {
+        if !std::mem::replace(&mut self.counted, true) {
+            wrapper::call_begins();
+        }
+    }
+
+    /// The call is over, and with it whatever handlers ran on top of it.
+    pub(super) fn uncount_call(&mut self) {
+        self.nesting.clear();
+        self.set_out = None;
+        self.sliding = None;
+        self.jump_slot = 0;
+        if std::mem::take(&mut self.counted) {
+            wrapper::call_ends();
+        }
+    }
+
+    /// Closes its events.
     pub(super) fn close_events(&mut self) {
         for event in [&mut self.step, &mut self.guard, &mut self.exit] {
             event.close();
@@ -158,6 +191,7 @@ impl Threads {
             // SAFETY: its owner is dead, and the compare-exchange made this thread the owner.
             let thread = unsafe { &mut *(*kept).get() };
             thread.close_events();
+            thread.uncount_call();
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
@@ -248,6 +282,11 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).trap_flag).write(false);
         (&raw mut (*thread).blocked_by_program).write(0);
         (&raw mut (*thread).program_stack).write(NO_STACK);
+        (&raw mut (*thread).nesting).write(Nesting::new());
+        (&raw mut (*thread).set_out).write(None);
+        (&raw mut (*thread).jump_slot).write(0);
+        (&raw mut (*thread).sliding).write(None);
+        (&raw mut (*thread).counted).write(false);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());
     }

@@ -3,6 +3,7 @@
 use super::hex::hex;
 use super::names;
 use super::place::Place;
+use crate::address::RuntimeAddr;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
 
@@ -39,6 +40,9 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Sigreturn => "sigreturn: the signal's handler is done".to_owned(),
         Marker::Fault { signal, address } => {
             format!("fault {signal} {} at {}", names::signal(signal), full(address))
+        }
+        Marker::Native { target, resume: RuntimeAddr(0) } => {
+            format!("native: {}, which comes back elsewhere", full(target))
         }
         Marker::Native { target, resume } => {
             format!("native: {}, stepped again from {}", full(target), short(resume))

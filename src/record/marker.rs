@@ -78,7 +78,8 @@ pub enum Marker {
         signal: u32,
         address: RuntimeAddr,
     },
-    /// Control went out of scope to `target` and was taken up again at `resume`.
+    /// Control went out of scope to `target` and was taken up again at `resume`; 0 for a function that comes back
+    /// elsewhere than behind its call (longjmp, unwinding).
     Native {
         target: RuntimeAddr,
         resume: RuntimeAddr,

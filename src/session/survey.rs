@@ -191,6 +191,8 @@ impl Survey {
                 raw: symbol.raw().as_bytes().into(),
             }));
         }
+        let mut jumpers: Vec<_> = symbols.iter().filter(|s| is_jumper(&s.raw)).map(|s| s.start).collect();
+        jumpers.sort();
         code.sort_by_key(|code| code.range.start);
         symbols.sort_by_key(|symbol| symbol.start);
         let mut reach = RuntimeAddr(0);
@@ -204,10 +206,35 @@ impl Survey {
             symbols: symbols.into(),
             scope,
             excluded,
+            jumpers: jumpers.into(),
             restartable: restartable.into(),
             files: Some(self.modules),
         }
     }
+}
+
+/// Functions that leave by other ways than a return: longjmp and its kin, contexts, the unwinder of C++, Rust and
+/// pthread_exit. Names of PLT slots and versioned ones count, too.
+fn is_jumper(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 15] = [
+        b"longjmp",
+        b"_longjmp",
+        b"siglongjmp",
+        b"__longjmp_chk",
+        b"setcontext",
+        b"swapcontext",
+        b"_Unwind_RaiseException",
+        b"_Unwind_Resume",
+        b"_Unwind_Resume_or_Rethrow",
+        b"_Unwind_ForcedUnwind",
+        b"__cxa_throw",
+        b"__cxa_rethrow",
+        b"_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE",
+        b"__cxa_call_terminate",
+        b"pthread_exit",
+    ];
+    let end = name.iter().position(|byte| *byte == b'@').unwrap_or(name.len());
+    name.get(..end).is_some_and(|name| NAMES.contains(&name))
 }
 
 fn is_vdso(module: &Module) -> bool {

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use overstep::handler::sigaction::KernelAction;
+use overstep::handler::wrapper;
 
 use crate::armed;
 
@@ -23,10 +24,13 @@ pub unsafe extern "C" fn sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    let signals = armed::process().map(|process| &process.signals);
-    let Some((signals, before)) = signals.and_then(|all| Some((all, all.action(signal)?))) else {
+    let Some(signals) = armed::process().map(|process| &process.signals) else {
         // SAFETY: the caller's arguments, passed on.
         return unsafe { real::sigaction(signal, new, old) };
+    };
+    let Some(before) = signals.action(signal) else {
+        // SAFETY: the caller's arguments.
+        return unsafe { install(signals.owned(), signal, new, old) };
     };
     // SAFETY: null or the caller's.
     if let Some(new) = unsafe { new.as_ref() } {
@@ -39,6 +43,47 @@ pub unsafe extern "C" fn sigaction(
     0
 }
 
+/// [`sigaction`] for a signal that is not the tracer's: a handler is installed behind its wrapper.
+///
+/// # Safety
+/// As sigaction(2).
+unsafe fn install(
+    owned: u64,
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: null or the caller's.
+    let wanted = unsafe { new.as_ref() };
+    let wrapping = wanted.map(|wanted| wrapper::wrap(signal, &kernel_action(wanted), owned));
+    let to_install = wanted.zip(wrapping.as_ref()).map(|(wanted, wrapping)| {
+        let mut action = *wanted;
+        action.sa_sigaction = wrapping.action.handler as usize;
+        // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
+        unsafe { (&raw mut action.sa_mask).cast::<u64>().write(wrapping.action.mask) };
+        action
+    });
+    let pointer = to_install.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: null or a live action; the caller's place for the old one.
+    let result = unsafe { real::sigaction(signal, pointer, old) };
+    if result != 0 {
+        let _ = wrapping.map(|wrapping| wrapping.undo());
+        return result;
+    }
+    // SAFETY: null or the caller's.
+    if let Some(old) = unsafe { old.as_mut() } {
+        let installed = kernel_action(old);
+        let before = match &wrapping {
+            Some(wrapping) => wrapping.before(&installed),
+            None => wrapper::as_program_sees(signal, &installed),
+        };
+        old.sa_sigaction = before.handler as usize;
+        // SAFETY: as above.
+        unsafe { (&raw mut old.sa_mask).cast::<u64>().write(before.mask) };
+    }
+    0
+}
+
 /// # Safety
 /// As signal(2).
 #[unsafe(no_mangle)]
@@ -46,7 +91,7 @@ pub unsafe extern "C" fn signal(number: c_int, handler: Handler) -> Handler {
     // BSD semantics: the signal stays blocked meanwhile, and calls are restarted.
     replace(number, handler, libc::SA_RESTART).unwrap_or_else(|| {
         // SAFETY: the caller's arguments, passed on.
-        unsafe { real::signal(number, handler) }
+        install_plainly(number, handler, |handler| unsafe { real::signal(number, handler) })
     })
 }
 
@@ -56,8 +101,24 @@ pub unsafe extern "C" fn signal(number: c_int, handler: Handler) -> Handler {
 pub unsafe extern "C" fn sysv_signal(number: c_int, handler: Handler) -> Handler {
     replace(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER).unwrap_or_else(|| {
         // SAFETY: the caller's arguments, passed on.
-        unsafe { real::sysv_signal(number, handler) }
+        install_plainly(number, handler, |handler| unsafe { real::sysv_signal(number, handler) })
     })
+}
+
+/// signal(2) of a signal that is not the tracer's, by the C library's function: a handler behind its wrapper.
+fn install_plainly(signal: c_int, handler: Handler, real: impl Fn(Handler) -> Handler) -> Handler {
+    if armed::process().is_none() || handler == libc::SIG_ERR {
+        return real(handler);
+    }
+    let wanted = KernelAction { handler: handler as u64, flags: 0, restorer: 0, mask: 0 };
+    let wrapping = wrapper::wrap(signal, &wanted, 0);
+    let installed = real(wrapping.action.handler as Handler);
+    if installed == libc::SIG_ERR {
+        wrapping.undo();
+        return installed;
+    }
+    let installed = KernelAction { handler: installed as u64, ..wanted };
+    wrapping.before(&installed).handler as Handler
 }
 
 /// Sets the handler of one of the tracer's signals: the one before, or `None` where the signal is another.

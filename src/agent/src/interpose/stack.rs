@@ -17,10 +17,18 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
         // SAFETY: the caller's arguments, passed on.
         return unsafe { real::sigaltstack(new, old) };
     };
-    let before = *theirs;
+    let here = &raw const old as u64;
+    let start = theirs.ss_sp as u64;
+    let on_stack = theirs.ss_flags & libc::SS_DISABLE == 0
+        && (start..start.saturating_add(theirs.ss_size as u64)).contains(&here);
+    let mut before = *theirs;
+    if on_stack {
+        before.ss_flags |= libc::SS_ONSTACK;
+    }
     // SAFETY: null or the caller's.
     if let Some(new) = unsafe { new.as_ref() } {
-        if let Err(errno) = check(new) {
+        let allowed = if on_stack { Err(libc::EPERM) } else { check(new) };
+        if let Err(errno) = allowed {
             // SAFETY: the calling thread's errno.
             unsafe { *libc::__errno_location() = errno };
             return -1;
