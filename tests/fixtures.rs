@@ -70,8 +70,10 @@ fixtures! {
     conditions: "conditions.s",
     far: "far.s",
     flags: "flags.s",
+    handlers: "handlers.s",
     ifunc: "ifunc.c",
     indirect: "indirect.s",
+    jumps: "jumps.c",
     limits: "limits.s",
     linkage: "linkage.c",
     native_speed: "native_speed.c",
@@ -87,6 +89,7 @@ fixtures! {
     tail_call: "tail_call.s",
     threads: "threads.c",
     timing: "timing.s",
+    unwinding: "unwinding.cpp",
     unsized_functions: "unsized.s",
     virtual_calls: "virtual_calls.cpp",
 }

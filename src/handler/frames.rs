@@ -48,14 +48,22 @@ impl Frames {
         }
     }
 
-    /// Drops every frame that is over when RSP is `rsp`.
+    /// Drops every frame that is over when RSP is `rsp`, and what was called from it: frames on another stack that
+    /// control has switched back from.
     pub(super) fn pop_above(&mut self, rsp: u64, bounds: StackBounds) {
         if !bounds.contains(rsp) {
             return;
         }
-        while self.top().is_some_and(|frame| bounds.contains(frame.slot) && frame.slot < rsp) {
-            self.used -= 1;
+        while let Some(last) = self.last_in(bounds)
+            && self.open.get(last).is_some_and(|frame| frame.slot < rsp)
+        {
+            self.used = last;
         }
+    }
+
+    /// The place of the topmost frame on this stack: nearly always the top.
+    fn last_in(&self, bounds: StackBounds) -> Option<usize> {
+        self.open.get(..self.used)?.iter().rposition(|frame| bounds.contains(frame.slot))
     }
 
     pub(super) fn top(&self) -> Option<Frame> {
