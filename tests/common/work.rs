@@ -54,7 +54,7 @@ pub const PYTHON: Work = Work {
     nth: "1",
     a_call: u64::MAX,
     program: |_, steps| {
-        let rounds = steps / 1_000 + 2;
+        let rounds = steps / 800 + 2;
         let script = format!(
             "words = {{}}\nfor i in range({rounds}):\n    \
              words.setdefault(str(i % 13), []).append('%x' % (i * i))\nprint(sorted(words.items())[0])"
