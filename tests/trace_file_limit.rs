@@ -37,6 +37,7 @@ fn at_the_file_size_limit_the_trace_ends_and_stays_readable() {
         max_steps: u64::MAX,
         registers: false,
         memory: false,
+        patch: false,
     };
     let control = Arc::new(SharedControl::create(&settings, &[]).expect("memfd"));
     let parents: File = file.reopen().expect("descriptor");

@@ -32,6 +32,7 @@ fn settings() -> Settings {
         max_steps: u64::MAX,
         registers: true,
         memory: false,
+        patch: false,
     }
 }
 

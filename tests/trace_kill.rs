@@ -72,6 +72,7 @@ fn trace_of_a_killed_writer(after: Duration) -> Trace {
         max_steps: u64::MAX,
         registers: true,
         memory: false,
+        patch: false,
     };
     let file = tempfile::NamedTempFile::new().expect("temporary file");
     let control = Arc::new(SharedControl::create(&settings, &[]).expect("memfd"));

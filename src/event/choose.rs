@@ -17,6 +17,8 @@ pub struct Choice {
     pub delivery: Delivery,
     /// How the step event is started again. Only [`Delivery::Fasync`] uses it.
     pub rearm: Rearm,
+    /// No perf event is to be had: breakpoints are instructions in private copies of the program's code.
+    pub patch: bool,
     /// One line: what was tried and seen.
     pub why: String,
     /// What the user should know though it works, a line each.
@@ -103,10 +105,9 @@ pub fn choose_on(
     delivery: Option<Delivery>,
 ) -> Result<Choice, ChooseError> {
     let candidates = candidates(engine, delivery)?;
-    machine.trigger().map_err(|failure| match failure {
-        Failure::Refused(error) => ChooseError::Refused(error),
-        failure => ChooseError::Trigger(failure),
-    })?;
+    if let Err(failure) = machine.trigger() {
+        return without_perf(machine, &candidates, failure);
+    }
     let mut notices = Vec::new();
     let mut failed = None;
     for &(engine, delivery) in &candidates {
@@ -114,7 +115,12 @@ pub fn choose_on(
             Ok((rearm, why)) => {
                 notices.extend(about_rearm(machine, delivery, rearm));
                 notices.extend(about_registers(machine, engine));
-                return Ok(Choice { engine, delivery, rearm, why, notices });
+                // Between single steps, breakpoint events must be moved.
+                let unmoved = (engine == Engine::TrapFlag).then(|| machine.sigtrap().err()).flatten();
+                if let Some(failure) = &unmoved {
+                    notices.push(format!("breakpoint events do not work here: {failure}; {PATCHED}"));
+                }
+                return Ok(Choice { engine, delivery, rearm, patch: unmoved.is_some(), why, notices });
             }
             Err(failure) => {
                 notices.push(format!("{} does not work here: {failure}", Pair(engine, delivery)));
@@ -127,6 +133,29 @@ pub fn choose_on(
         (Some((_, _, last)), _) => ChooseError::Nothing { last },
         (None, _) => unreachable!("candidates() gives at least one pair"),
     })
+}
+
+/// What is told where no breakpoint event is to be had.
+const PATCHED: &str = "the program's code is patched: breakpoint instructions, in private copies of its pages, stand \
+                       where it is entered and taken up again";
+
+/// The trap flag, with breakpoint instructions for what perf events do elsewhere.
+fn without_perf(
+    machine: &mut dyn Machine,
+    candidates: &[(Engine, Delivery)],
+    failure: Failure,
+) -> Result<Choice, ChooseError> {
+    let pair = (Engine::TrapFlag, Delivery::Trap);
+    let refused = match failure {
+        Failure::Refused(error) => ChooseError::Refused(error),
+        failure => ChooseError::Trigger(failure),
+    };
+    if !candidates.contains(&pair) {
+        return Err(refused);
+    }
+    let (rearm, why) = try_pair(machine, pair.0, pair.1).map_err(|last| ChooseError::Nothing { last })?;
+    let notices = vec![refused.to_string(), format!("the trap flag steps instead, and {PATCHED}")];
+    Ok(Choice { engine: pair.0, delivery: pair.1, rearm, patch: true, why, notices })
 }
 
 /// What may be tried, best first.

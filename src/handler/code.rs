@@ -102,6 +102,7 @@ pub(super) fn peek(process: &Process, at: RuntimeAddr) -> Result<Fetched, NoInst
         return Err(NoInstruction::Undecodable);
     }
     let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
+    process.patches.hide(at, &mut bytes);
     let available = if more { MAX_LENGTH } else { here };
     let instruction = decode(bytes.get(..available).unwrap_or(&bytes), at, process.vendor)
         .map_err(|_| NoInstruction::Undecodable)?;
@@ -126,6 +127,7 @@ fn from_memory(process: &Process, at: RuntimeAddr, bytes: &mut [u8; MAX_LENGTH])
     // SAFETY: a block of this page was readable when it was recorded, and the CPU is about to execute it.
     copy(unsafe { std::slice::from_raw_parts(at.0 as *const u8, here) }, this_page);
     let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
+    process.patches.hide(at, bytes);
     if more { MAX_LENGTH } else { here }
 }
 
@@ -163,6 +165,7 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<Blo
     if !readable {
         read_unreadable(address, &mut bytes);
     }
+    process.patches.hide(address, &mut bytes);
     let mut known = [0; BLOCK / 8];
     let mut start = [0; BLOCK / 8];
     let mut differs = [0; BLOCK / 8];

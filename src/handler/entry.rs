@@ -18,6 +18,7 @@ use crate::image::memory::Memory;
 use crate::raw;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
+use crate::registers::flag;
 
 /// `sig_data` of the three kinds of event: what a sigtrap signal says sent it.
 pub const TRIGGER_TAG: u64 = 0x6f76_7374_7472_6967;
@@ -56,13 +57,18 @@ pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, cont
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     let Some(context) = (unsafe { context.as_mut() }) else { return };
     let Some(process) = Process::current() else { return };
-    let saved = Saved::new(context);
+    let mut saved = Saved::new(context);
     if signal == libc::SIGTRAP
         && let Some(number) = wrapper::trapped_at(saved.rip())
     {
         return program_handler::begin(process, number, saved);
     }
-    let sender = sender(process, signal, info);
+    let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
+    let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
+    let sender = sender(process, signal, info, patched);
+    if patched && sender == Sender::Standing {
+        saved.go_to(before);
+    }
     if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
     {
         let handler = process.signals.action(signal).map_or(0, |action| action.handler);
@@ -73,7 +79,7 @@ pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, cont
     }
 }
 
-fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t) -> Sender {
+fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t, patched: bool) -> Sender {
     // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
     let code = unsafe { (*info).si_code };
     if signal == process.fasync_signal {
@@ -84,6 +90,7 @@ fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t) -> Sende
         return if code == SI_KERNEL { Sender::Step } else { Sender::Program };
     }
     match code {
+        SI_KERNEL if patched => Sender::Standing,
         TRAP_TRACE => Sender::TrapFlag,
         TRAP_PERF => match perf_field(info, 24) {
             STEP_TAG => Sender::Step,
@@ -115,13 +122,26 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     let is_entry = process.function_at(rip).is_some() && !asynchronous;
     let found = if is_entry { process.threads.find_or_make(tid, process) } else { process.threads.find(tid) };
     let Some(thread) = found else {
+        if process.patches.stands_at(rip) {
+            // A thread without a block cannot step over a patch: it goes for good.
+            process.patches.clear(process.memory());
+        }
         if is_entry && is_traced_process(process, tid) {
             count_entry(process, false);
         }
         return sender != Sender::TrapFlag;
     };
-    if sender == Sender::TrapFlag && !thread.trap_flag {
-        return false;
+    let mut saved = saved;
+    if let Some(patched) = thread.stepping_over.filter(|patched| *patched != rip) {
+        process.patches.stepped_over(patched);
+        thread.stepping_over = None;
+        let awaited = thread.phase.is_traced() && (thread.trap_flag || thread.expected == rip);
+        if sender == Sender::TrapFlag && !awaited {
+            saved.set_flag(flag::TF, false);
+            return true;
+        }
+    } else if sender == Sender::TrapFlag && !thread.trap_flag {
+        return thread.stepping_over.is_some();
     }
     if sender == Sender::Step {
         thread.step.note_stop();

@@ -13,6 +13,7 @@ mod frames;
 pub mod known;
 mod nesting;
 mod operands;
+mod patch;
 mod pending;
 pub(crate) mod perf;
 pub mod process;

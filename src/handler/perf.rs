@@ -2,14 +2,18 @@
 
 #![allow(unsafe_code, reason = "perf events are driven by raw system calls")]
 
+use super::process::Process;
 use crate::address::RuntimeAddr;
 use crate::event::attr::{Attr, point_at};
 use crate::event::{fasync, ioctl, open, rearm};
 use crate::raw::{self, Errno};
-use crate::record::control::{Delivery, Rearm};
+use crate::record::control::{Delivery, Rearm, Settings};
 
-/// An execute breakpoint of the calling thread.
+/// An execute breakpoint of the calling thread: a perf event, or where none is to be had, a patch.
 pub(super) struct Breakpoint {
+    process: &'static Process,
+    /// No event could be opened.
+    patches: bool,
     fd: i32,
     attr: Attr,
     delivery: Delivery,
@@ -33,8 +37,9 @@ pub(super) struct Hits {
 
 impl Breakpoint {
     /// One that is not open yet.
-    pub(super) fn closed(attr: Attr, delivery: Delivery, rearm: Rearm) -> Self {
-        Self { fd: -1, attr, delivery, rearm, at: None, id: 0, stops: 0, counted: 0 }
+    pub(super) fn closed(process: &'static Process, attr: Attr, delivery: Delivery) -> Self {
+        let Settings { rearm, patch, .. } = process.settings;
+        Self { process, patches: patch, fd: -1, attr, delivery, rearm, at: None, id: 0, stops: 0, counted: 0 }
     }
 
     /// The address it will fire at, while it is armed.
@@ -45,11 +50,33 @@ impl Breakpoint {
     /// Puts it at `address`, armed, opening it if need be.
     ///
     /// # Errors
-    /// The errno of perf_event_open(2) or of the ioctl: ENOSPC when all four debug registers are taken.
+    /// The errno of perf_event_open(2) or of the ioctl, where a patch was not to be had either.
     ///
     /// # Signal safety
     /// Raw system calls only: perf_event_open and fcntl at the first call in a thread, ioctl afterwards.
     pub(super) fn place(&mut self, address: RuntimeAddr, signal: i32) -> Result<(), Errno> {
+        if !self.patches {
+            let refused = match self.place_event(address, signal) {
+                Ok(()) => return Ok(()),
+                Err(errno) => errno,
+            };
+            self.close();
+            return self.place_patch(address).map_err(|_| refused).inspect(|()| self.patches = true);
+        }
+        self.place_patch(address)
+    }
+
+    fn place_patch(&mut self, address: RuntimeAddr) -> Result<(), Errno> {
+        if self.at == Some(address) {
+            return Ok(());
+        }
+        self.lift();
+        self.process.place_patch(address)?;
+        self.at = Some(address);
+        Ok(())
+    }
+
+    fn place_event(&mut self, address: RuntimeAddr, signal: i32) -> Result<(), Errno> {
         point_at(&mut self.attr, address);
         let moved = self.fd >= 0 && ioctl::modify(self.fd, &self.attr).is_ok();
         if !moved {
@@ -70,7 +97,10 @@ impl Breakpoint {
 
     /// Takes it out of the debug register; [`Self::place`] arms it again.
     pub(super) fn lift(&mut self) {
-        if self.at.take().is_some() {
+        let Some(at) = self.at.take() else { return };
+        if self.patches {
+            self.process.patches.lift(at, self.process.memory());
+        } else {
             self.forget_if_closed();
             let _ = ioctl::disable(self.fd);
         }
@@ -92,6 +122,9 @@ impl Breakpoint {
 
     /// Closes it, whoever it belonged to.
     pub(super) fn close(&mut self) {
+        if self.patches {
+            self.lift();
+        }
         self.forget_if_closed();
         if self.fd >= 0 {
             // SAFETY: the descriptor of our own event, as its id has just shown.
@@ -113,7 +146,16 @@ impl Breakpoint {
 
     fn open(&mut self, signal: i32) -> Result<(), Errno> {
         self.fd = out_of_the_way(open::raw(&self.attr, 0)?);
-        self.id = ioctl::id(self.fd)?;
+        self.id = match ioctl::id(self.fd) {
+            Ok(id) => id,
+            Err(errno) => {
+                // Armed already, and nothing could move it: it must not outlive this attempt.
+                // SAFETY: the descriptor just opened.
+                let _ = unsafe { raw::syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0]) };
+                self.fd = -1;
+                return Err(errno);
+            }
+        };
         if matches!(self.delivery, Delivery::Fasync) {
             // Behind the move: si_fd is the number that O_ASYNC was set by.
             fasync::direct(self.fd, raw::gettid(), signal)?;

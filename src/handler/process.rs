@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use super::blocks::Blocks;
 use super::entry::TRIGGER_TAG;
 use super::known::{KnownImage, TracedFunction};
+use super::patch::Patches;
 use super::perf::{Breakpoint, out_of_the_way};
 use super::program_signals::{MaskChange, ProgramSignals};
 use super::thread::Threads;
@@ -59,6 +60,8 @@ pub struct Process {
     pub(super) blocks: Blocks,
     /// Addresses out of scope that the trace can name.
     pub(super) targets: Blocks,
+    /// Code that is patched.
+    pub(super) patches: Patches,
 }
 
 impl std::ops::Deref for Process {
@@ -143,7 +146,7 @@ impl Process {
     ///
     /// # Signal safety
     /// Raw system calls.
-    pub fn adopt_thread(&self) -> Result<libc::stack_t, Errno> {
+    pub fn adopt_thread(&'static self) -> Result<libc::stack_t, Errno> {
         let thread = self.threads.find_or_make(raw::gettid(), self).ok_or(Errno(libc::ENOMEM))?;
         let old = replace_alternate_stack(&thread.alternate_stack())?;
         thread.program_stack = self.threads.program_stack_behind(&old);
@@ -189,6 +192,7 @@ impl Process {
     /// # Signal safety
     /// Atomics, ioctl and close.
     pub fn close_triggers(&self) {
+        self.patches.clear(self.memory());
         for place in &self.triggers {
             let fd = place.swap(-1, Ordering::Relaxed);
             // A number that leads to no event has been closed, and perhaps reused, by the program.
@@ -219,11 +223,16 @@ impl Process {
     ///
     /// # Signal safety
     /// Raw system calls; the child has one thread.
-    pub fn rearm_in_child(&self) {
+    pub fn rearm_in_child(&'static self) {
         self.pid.store(raw::getpid(), Ordering::Relaxed);
+        self.patches.forget_threads();
         // Without it, stops use the thread's own stack.
         let _ = self.adopt_thread();
         for (function, place) in self.functions.iter().flatten().zip(&self.triggers) {
+            // A patch is inherited.
+            if self.patches.stands_at(function.entry) {
+                continue;
+            }
             let attr = attr::trigger(function.entry, TRIGGER_TAG);
             if let Ok(fd) = open::raw(&attr, 0) {
                 let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
@@ -265,12 +274,30 @@ impl Process {
         }
     }
 
-    pub(super) fn step_event(&self) -> Breakpoint {
-        Breakpoint::closed(self.step_attr, self.settings.delivery, self.settings.rearm)
+    pub(super) fn step_event(&'static self) -> Breakpoint {
+        Breakpoint::closed(self, self.step_attr, self.settings.delivery)
     }
 
-    pub(super) fn guard_event(&self) -> Breakpoint {
-        Breakpoint::closed(self.guard_attr, Delivery::Sigtrap, self.settings.rearm)
+    pub(super) fn guard_event(&'static self) -> Breakpoint {
+        Breakpoint::closed(self, self.guard_attr, Delivery::Sigtrap)
+    }
+
+    /// Puts a breakpoint instruction into the code, and counts it where the user is told.
+    ///
+    /// # Errors
+    /// As [`Patches::place`].
+    pub(super) fn place_patch(&self, address: RuntimeAddr) -> Result<(), Errno> {
+        self.patches.place(address, self.memory())?;
+        self.progress.patches.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Patches the entries of the traced functions: no trigger event is to be had.
+    ///
+    /// # Errors
+    /// The first errno; see [`Patches::place`].
+    pub fn patch_entries(&self) -> Result<(), Errno> {
+        self.functions.iter().flatten().try_for_each(|function| self.place_patch(function.entry))
     }
 }
 

@@ -456,6 +456,11 @@ impl Stepper<'_> {
     /// hide the next one (kernel-facts 20).
     pub(super) fn pass_standing(&mut self) {
         let rip = self.saved.rip();
+        if self.process.patches.stands_at(rip) {
+            self.process.patches.step_over(rip, self.process.memory());
+            self.thread.stepping_over = Some(rip);
+            self.saved.set_flag(flag::TF, true);
+        }
         let stands = self.process.function_at(rip).is_some()
             || self.thread.guard.at() == Some(rip)
             || self.thread.exit.at() == Some(rip)

@@ -72,6 +72,8 @@ pub(super) struct Thread {
     pub(super) rows: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
+    /// The place of a patch that is out while its instruction runs under the trap flag.
+    pub(super) stepping_over: Option<RuntimeAddr>,
     /// Those of the tracer's signals that the program believes it blocks.
     pub(super) blocked_by_program: u64,
     /// The return slot of a call to a function that may come back elsewhere, once one was made through the PLT.
@@ -170,7 +172,7 @@ impl Threads {
     /// # Signal safety
     /// Atomics, raw mmap and tgkill.
     #[allow(clippy::mut_from_ref, reason = "see `find`")]
-    pub(super) fn find_or_make(&self, tid: u32, process: &Process) -> Option<&mut Thread> {
+    pub(super) fn find_or_make(&self, tid: u32, process: &'static Process) -> Option<&mut Thread> {
         // Looked up twice because the borrow checker does not see that the first miss keeps nothing.
         if self.probe(tid).any(|slot| slot.tid.load(Ordering::Relaxed) == tid) {
             return self.find(tid);
@@ -255,7 +257,7 @@ const fn mapping_length() -> usize {
 }
 
 /// Maps a block with its handler stack below it and a guard page below that.
-fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
+fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
     let length = mapping_length() as u64;
@@ -284,6 +286,7 @@ fn map_thread(process: &Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).nesting).write(Nesting::new());
         (&raw mut (*thread).set_out).write(None);
+        (&raw mut (*thread).stepping_over).write(None);
         (&raw mut (*thread).jump_slot).write(0);
         (&raw mut (*thread).sliding).write(None);
         (&raw mut (*thread).counted).write(false);

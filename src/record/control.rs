@@ -73,6 +73,8 @@ pub struct Settings {
     pub max_steps: u64,
     pub registers: bool,
     pub memory: bool,
+    /// No perf event is to be had: breakpoints are instructions in private copies of the program's code.
+    pub patch: bool,
 }
 
 /// Figures that live as long as the traced process tree. All relaxed but where said.
@@ -90,6 +92,8 @@ pub struct Progress {
     pub no_room: AtomicU32,
     /// The traced process, 0 while none has entered. ATOMICS: compare-exchange by the first to enter.
     pub owner: AtomicU32,
+    /// Places in which the program's code was patched.
+    pub patches: AtomicU32,
     /// Processes in which the function was found and armed.
     pub armed: AtomicU32,
     /// Outermost entries so far; the next call's number is this plus one.

@@ -13,7 +13,7 @@ pub(super) struct SettingsImage {
     pub into: u32,
     pub registers: u32,
     pub memory: u32,
-    pub reserved: u32,
+    pub patch: u32,
     pub first_call: u64,
     pub calls: u64,
     pub max_steps: u64,
@@ -29,7 +29,7 @@ impl From<&Settings> for SettingsImage {
             into: settings.into as u32,
             registers: u32::from(settings.registers),
             memory: u32::from(settings.memory),
-            reserved: 0,
+            patch: u32::from(settings.patch),
             first_call: settings.first_call,
             calls: settings.calls,
             max_steps: settings.max_steps,
@@ -76,6 +76,7 @@ impl SettingsImage {
             max_steps: self.max_steps,
             registers: flag(self.registers)?,
             memory: flag(self.memory)?,
+            patch: flag(self.patch)?,
         })
     }
 }
@@ -104,6 +105,7 @@ mod tests {
             max_steps: 17,
             registers: true,
             memory: false,
+            patch: true,
         }
     }
 
@@ -123,6 +125,7 @@ mod tests {
             SettingsImage { into: 0, ..good },
             SettingsImage { registers: 2, ..good },
             SettingsImage { memory: u32::MAX, ..good },
+            SettingsImage { patch: 2, ..good },
         ];
         assert!(bad.iter().all(|image| image.decode().is_none()));
     }

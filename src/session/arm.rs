@@ -54,6 +54,8 @@ pub enum ArmError {
         "{0} functions match; at most {MOST_FUNCTIONS} can be traced at once, since each entry takes one of the CPU's four debug registers"
     )]
     TooMany(usize),
+    #[error("the program's code cannot be patched (errno {})", .0.0)]
+    Patch(Errno),
     #[error("no memory for the tracer's tables (errno {})", .0.0)]
     NoMemory(Errno),
     #[error("signal {signal} cannot be handled (errno {})", .errno.0)]
@@ -114,6 +116,10 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
         let old =
             sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
         armed.replaced.push((signal, old));
+    }
+    if settings.patch {
+        process.patch_entries().map_err(ArmError::Patch)?;
+        return Ok(armed);
     }
     for (function, place) in functions.iter().zip(&process.triggers) {
         let attr = match reach {

@@ -191,6 +191,7 @@ impl Tracer {
             max_steps: self.max_steps,
             registers: self.registers,
             memory: self.memory,
+            patch: false,
         };
         let mut work = Work { closure: Some(closure), value: None };
         let start = Work::run as fn(&mut Work<_, T>);

@@ -44,6 +44,7 @@ impl Mechanism {
             max_steps: u64::MAX,
             registers: true,
             memory: true,
+            patch: false,
         }))
     }
 }

@@ -23,6 +23,13 @@ pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary, 
     } else if summary.traced == 0 && summary.entered > 0 {
         lines.push(format!("entered {} times, traced none: --nth {}", summary.entered, arguments.nth));
     }
+    let patches = control.progress.patches.load(Ordering::Relaxed);
+    if patches > 0 && control.settings().is_none_or(|settings| !settings.patch) {
+        lines.push(format!(
+            "no perf event was to be had for a breakpoint (descriptors and debug registers run out): {patches} breakpoint \
+             instructions stood in private copies of the program's code instead"
+        ));
+    }
     let errno = control.progress.no_room.load(Ordering::Relaxed);
     if errno != 0 && errno != libc::ESHUTDOWN as u32 {
         let cause = io::Error::from_raw_os_error(errno as i32);

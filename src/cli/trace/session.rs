@@ -21,6 +21,7 @@ pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
         max_steps: arguments.max_steps.unwrap_or(u64::MAX),
         registers: arguments.registers == Registers::Changed,
         memory: arguments.memory,
+        patch: choice.patch,
     }
 }
 

@@ -1,0 +1,223 @@
+//! Breakpoint instructions in private copies of code pages: what stands in for a debug register where none is to be
+//! had.
+//!
+//! One table for the process, since code is shared by its threads. A thread that has to run the instruction under a
+//! patch takes the patch out for that one instruction; another thread that comes by in between is not stopped.
+
+#![allow(unsafe_code, reason = "code is written through /proc/self/mem or a page made writable")]
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::address::RuntimeAddr;
+use crate::image::memory::{Memory, OwnMemory};
+use crate::raw::{self, Errno};
+
+const INT3: u8 = 0xcc;
+/// Places that can be patched in a process's life; a place that is used again keeps its entry.
+const MOST: usize = 1 << 10;
+const PAGE: u64 = 4096;
+
+/// One place that is, or was, patched. `busy` is held for a few instructions and system calls, in handlers that
+/// nothing interrupts: a thread never waits for itself.
+struct Patch {
+    /// 0 while free. ATOMICS: set once, under `busy`.
+    address: AtomicU64,
+    /// ATOMICS: taken (acquire) and released by whoever changes the others.
+    busy: AtomicBool,
+    original: AtomicU32,
+    /// How many want it to stand.
+    users: AtomicU32,
+    /// How many threads are at the instruction under it.
+    lifted: AtomicU32,
+}
+
+/// All of them. All zeros is none.
+pub(super) struct Patches {
+    places: [Patch; MOST],
+    /// Entries in use, from the first on. ATOMICS: raised (release) once an entry's address is there.
+    used: AtomicU32,
+}
+
+impl Patches {
+    /// Puts a breakpoint instruction at `address`, or one more wish for the one that stands there.
+    ///
+    /// # Errors
+    /// EFAULT where there is no code, ENOSPC when the table is full, otherwise what open, pwrite or mprotect said.
+    ///
+    /// # Signal safety
+    /// Atomics and raw system calls.
+    pub(super) fn place(&self, address: RuntimeAddr, memory: OwnMemory) -> Result<(), Errno> {
+        let patch = self.find_or_make(address).ok_or(Errno(libc::ENOSPC))?;
+        patch.change(|| {
+            if patch.users.load(Ordering::Relaxed) == 0 {
+                let mut original = [0];
+                if !memory.read(address, &mut original) {
+                    return Err(Errno(libc::EFAULT));
+                }
+                patch.original.store(original[0].into(), Ordering::Relaxed);
+                if patch.lifted.load(Ordering::Relaxed) == 0 {
+                    write_code(address, INT3)?;
+                }
+            }
+            patch.users.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    /// Takes one wish back, and with the last one the instruction.
+    pub(super) fn lift(&self, address: RuntimeAddr, memory: OwnMemory) {
+        let Some(patch) = self.find(address) else { return };
+        patch.change(|| {
+            let before = patch.users.load(Ordering::Relaxed);
+            patch.users.store(before.saturating_sub(1), Ordering::Relaxed);
+            if before == 1 && patch.lifted.load(Ordering::Relaxed) == 0 {
+                patch.restore(address, memory);
+            }
+        });
+    }
+
+    /// Whether a breakpoint instruction of ours is wanted at `address`.
+    pub(super) fn stands_at(&self, address: RuntimeAddr) -> bool {
+        self.find(address).is_some_and(|patch| patch.users.load(Ordering::Acquire) != 0)
+    }
+
+    /// Whether the trap of a breakpoint instruction at `address` is ours: one of the program's own may lie beneath.
+    pub(super) fn trapped_at(&self, address: RuntimeAddr) -> bool {
+        self.find(address).is_some_and(|patch| {
+            patch.lifted.load(Ordering::Acquire) == 0
+                || patch.original.load(Ordering::Relaxed) != u32::from(INT3)
+        })
+    }
+
+    /// The calling thread is about to run the instruction under the patch: takes it out until
+    /// [`stepped_over`](Self::stepped_over).
+    pub(super) fn step_over(&self, address: RuntimeAddr, memory: OwnMemory) {
+        let Some(patch) = self.find(address) else { return };
+        patch.change(|| {
+            if patch.lifted.fetch_add(1, Ordering::Relaxed) == 0 {
+                patch.restore(address, memory);
+            }
+        });
+    }
+
+    pub(super) fn stepped_over(&self, address: RuntimeAddr) {
+        let Some(patch) = self.find(address) else { return };
+        patch.change(|| {
+            let before = patch.lifted.load(Ordering::Relaxed);
+            patch.lifted.store(before.saturating_sub(1), Ordering::Relaxed);
+            if before == 1 && patch.users.load(Ordering::Relaxed) != 0 {
+                let _ = write_code(address, INT3);
+            }
+        });
+    }
+
+    /// Puts the original bytes into `bytes`, which were read at `at`.
+    pub(super) fn hide(&self, at: RuntimeAddr, bytes: &mut [u8]) {
+        for patch in self.in_use() {
+            let offset = patch.address.load(Ordering::Relaxed).wrapping_sub(at.0);
+            if let Some(byte) = usize::try_from(offset).ok().and_then(|offset| bytes.get_mut(offset))
+                && *byte == INT3
+                && patch.users.load(Ordering::Acquire) != 0
+            {
+                *byte = patch.original.load(Ordering::Relaxed) as u8;
+            }
+        }
+    }
+
+    /// Takes all of them out for good.
+    pub(super) fn clear(&self, memory: OwnMemory) {
+        for patch in self.in_use() {
+            patch.change(|| {
+                patch.users.store(0, Ordering::Relaxed);
+                patch.restore(RuntimeAddr(patch.address.load(Ordering::Relaxed)), memory);
+            });
+        }
+    }
+
+    /// In a forked child: other threads of the parent, and what they held, are not there.
+    pub(super) fn forget_threads(&self) {
+        for patch in self.in_use() {
+            patch.lifted.store(0, Ordering::Relaxed);
+            patch.busy.store(false, Ordering::Release);
+        }
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = &Patch> {
+        let used = self.used.load(Ordering::Acquire) as usize;
+        self.places.iter().take(used)
+    }
+
+    fn find(&self, address: RuntimeAddr) -> Option<&Patch> {
+        self.in_use().find(|patch| patch.address.load(Ordering::Relaxed) == address.0)
+    }
+
+    fn find_or_make(&self, address: RuntimeAddr) -> Option<&Patch> {
+        loop {
+            if let Some(patch) = self.find(address) {
+                return Some(patch);
+            }
+            let used = self.used.load(Ordering::Acquire);
+            let patch = self.places.get(used as usize)?;
+            // Whoever gets the place publishes it; the others look again.
+            if patch.address.compare_exchange(0, address.0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                self.used.store(used + 1, Ordering::Release);
+                return Some(patch);
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Patch {
+    /// Runs `change` while no other thread changes this patch.
+    fn change<T>(&self, change: impl FnOnce() -> T) -> T {
+        while self.busy.swap(true, Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+        let result = change();
+        self.busy.store(false, Ordering::Release);
+        result
+    }
+
+    /// Writes the original byte back, unless the code there is another by now.
+    fn restore(&self, address: RuntimeAddr, memory: OwnMemory) {
+        let mut now = [0];
+        if memory.read(address, &mut now) && now == [INT3] {
+            let _ = write_code(address, self.original.load(Ordering::Relaxed) as u8);
+        }
+    }
+}
+
+/// Writes one byte of code: the way a debugger does, which leaves the page's protection alone; where /proc or a
+/// descriptor is not to be had, through a page that is writable for a moment.
+fn write_code(at: RuntimeAddr, byte: u8) -> Result<(), Errno> {
+    let path = c"/proc/self/mem";
+    let flags = (libc::O_WRONLY | libc::O_CLOEXEC) as u64;
+    // SAFETY: a NUL-terminated path, no other pointers.
+    let opened = unsafe {
+        raw::syscall(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0])
+    };
+    let Ok(fd) = opened else { return write_unprotected(at, byte) };
+    // SAFETY: one live byte, and our own descriptor.
+    let written = unsafe {
+        let written = raw::syscall(libc::SYS_pwrite64, [fd, &raw const byte as u64, 1, at.0, 0, 0]);
+        let _ = raw::syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
+        written
+    };
+    match written {
+        Ok(1) => Ok(()),
+        _ => write_unprotected(at, byte),
+    }
+}
+
+fn write_unprotected(at: RuntimeAddr, byte: u8) -> Result<(), Errno> {
+    let page = at.0 & !(PAGE - 1);
+    let protect = |protection: i32| {
+        // SAFETY: a page of code, which stays executable all the time; the byte is written by `write` below.
+        unsafe { raw::syscall(libc::SYS_mprotect, [page, PAGE, protection as u64, 0, 0, 0]) }
+    };
+    protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)?;
+    // SAFETY: the page has just been made writable, and one byte is written at once.
+    unsafe { (at.0 as *mut u8).write_volatile(byte) };
+    protect(libc::PROT_READ | libc::PROT_EXEC).map(|_| ())
+}
