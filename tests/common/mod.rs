@@ -9,6 +9,7 @@ pub mod fixture;
 pub mod judge;
 pub mod program;
 pub mod run;
+pub mod sandbox;
 pub mod skip;
 pub mod way;
 pub mod work;

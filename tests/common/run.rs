@@ -8,6 +8,7 @@ use overstep::check::summary::Summary;
 use overstep::record::reader::Trace;
 
 use super::program::Program;
+use super::sandbox::refuse_perf;
 use super::way::Way;
 
 /// What others see of a run.
@@ -40,7 +41,11 @@ pub fn traced(program: &Program, options: &[&str], way: Way, directory: &Path) -
     let mut before: Vec<OsString> = vec![env!("CARGO_BIN_EXE_overstep").into(), "trace".into()];
     before.extend(way.options.iter().chain(options).map(OsString::from));
     before.extend(["--quiet".into(), "--force".into(), "-o".into(), file.clone().into(), "--".into()]);
-    let output = program.command(&before).output().expect("overstep starts");
+    let mut command = program.command(&before);
+    if way.refused {
+        refuse_perf(&mut command, libc::EPERM);
+    }
+    let output = command.output().expect("overstep starts");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let described = format!("{} {options:?} {program:?}", way.name);
     let trace =

@@ -8,6 +8,8 @@ pub struct Way {
     pub options: &'static [&'static str],
     /// Control only at the end of each basic block: rows inside carry no registers and no memory.
     pub blocks: bool,
+    /// In a sandbox that refuses perf_event_open: breakpoints are patches.
+    pub refused: bool,
 }
 
 /// What the others are held against.
@@ -15,16 +17,19 @@ pub const REFERENCE: Way = Way {
     name: "breakpoint/sigtrap",
     options: &["--engine", "breakpoint", "--delivery", "sigtrap"],
     blocks: false,
+    refused: false,
 };
 
 /// The others.
-pub const OTHERS: [Way; 3] = [
+pub const OTHERS: [Way; 4] = [
     Way {
         name: "breakpoint/fasync",
         options: &["--engine", "breakpoint", "--delivery", "fasync"],
         blocks: false,
+        refused: false,
     },
-    Way { name: "trap-flag", options: &["--engine", "trap-flag"], blocks: false },
+    Way { name: "trap-flag", options: &["--engine", "trap-flag"], blocks: false, refused: false },
+    Way { name: "trap-flag without perf", options: &[], blocks: false, refused: true },
     BLOCK,
 ];
 
@@ -32,4 +37,5 @@ pub const BLOCK: Way = Way {
     name: "breakpoint/sigtrap in blocks",
     options: &["--engine", "breakpoint", "--delivery", "sigtrap", "--step", "block"],
     blocks: true,
+    refused: false,
 };
