@@ -50,7 +50,7 @@ pub const BASH: Work = Work {
 
 pub const PYTHON: Work = Work {
     needs: &["python3"],
-    function: "PyEval_EvalCode",
+    function: "PyRun_StringFlags",
     nth: "1",
     a_call: u64::MAX,
     program: |_, steps| {
