@@ -1,0 +1,34 @@
+//! A system call that a thread is in.
+
+use super::event::Key;
+
+/// From its entry to its exit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub number: i64,
+    pub then: Then,
+}
+
+/// What is left to do at its exit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Then {
+    Nothing,
+    /// F_GETFL of an event's descriptor: O_ASYNC is missing in it.
+    ShowAsync(Key),
+    /// A descriptor of an event was closed: was it the last?
+    LookForClosed,
+    /// The return from a signal handler.
+    Returned,
+}
+
+/// How an intercepted call is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The kernel does it.
+    Kernel(Then),
+    /// Done; this is the result.
+    Value(u64),
+    Error(nix::errno::Errno),
+    /// Other calls were made in its place, and the thread stands at its exit.
+    Made,
+}
