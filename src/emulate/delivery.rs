@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 
 use super::attr::Retired;
 use super::event::{Event, Key, Overflow};
+use super::flags::TRAP_FLAG;
 use super::instance::Boundary;
 use super::instruction::Kind;
 use super::ptrace::{self, SignalInfo};
@@ -22,8 +23,6 @@ const OWNER_THREAD: i32 = 0;
 const OWNER_PROCESS: i32 = 1;
 /// `si_code` of the stop at a handler's first instruction (`kernel/signal.c`, `ptrace_notify`).
 const HANDLER_ENTERED: i32 = libc::SIGTRAP;
-/// EFLAGS.TF.
-const TRAP_FLAG: u64 = 1 << 8;
 
 impl Supervisor {
     /// Tells whoever listens to the event of its overflow in `thread`.

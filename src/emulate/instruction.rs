@@ -21,6 +21,10 @@ pub enum Kind {
     SystemCall,
     /// `int 0x80`, `sysenter`: into the kernel by another number table.
     OtherSystemCall,
+    /// `pushf`: the flag that the step set must not be seen.
+    PushesFlags,
+    /// `popf`, which is done for the program.
+    PopsFlags,
     /// `int3`, `int1`: the trap is the program's own.
     OwnTrap,
     /// Flags, but no result: a conditional branch right behind it is fused with it.
@@ -71,6 +75,8 @@ fn kind(instruction: &Instruction) -> Kind {
         Code::Syscall => return Kind::SystemCall,
         Code::Sysenter => return Kind::OtherSystemCall,
         Code::Int_imm8 if instruction.immediate8() == 0x80 => return Kind::OtherSystemCall,
+        Code::Pushfq | Code::Pushfw => return Kind::PushesFlags,
+        Code::Popfq => return Kind::PopsFlags,
         Code::Int3 | Code::Int1 => return Kind::OwnTrap,
         Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16
             if instruction.op0_register() == iced_x86::Register::SS =>
@@ -107,7 +113,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_told_apart() {
-        let cases: [(&[u8], Kind); 16] = [
+        let cases: [(&[u8], Kind); 18] = [
             (&[0x90], Kind::Plain),
             (&[0xf3, 0x90], Kind::Plain),
             (&[0xf3, 0xa4], Kind::Repeated),
@@ -117,6 +123,8 @@ mod tests {
             (&[0x8e, 0xd8], Kind::Plain),
             (&[0x0f, 0x05], Kind::SystemCall),
             (&[0xcd, 0x80], Kind::OtherSystemCall),
+            (&[0x9c], Kind::PushesFlags),
+            (&[0x9d], Kind::PopsFlags),
             (&[0xcc], Kind::OwnTrap),
             (&[0xf1], Kind::OwnTrap),
             (&[0x48, 0x39, 0xd8], Kind::Compare),

@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod family;
 mod filter;
+mod flags;
 mod inject;
 mod instance;
 mod instruction;

@@ -4,17 +4,21 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use super::attr::Retired;
+use super::flags::{self, Popped};
 use super::instance::{Boundary, Switch};
 use super::instruction::{Kind, Next};
 use super::ptrace::{self, Resume};
+use super::status;
 use super::supervisor::Supervisor;
 use super::thread::HeldTrap;
 
 impl Supervisor {
     /// Lets a stopped thread go on, with `signal` delivered to it (0: none).
     pub(super) fn go_on(&mut self, thread: Pid, signal: i32) -> Result<(), Errno> {
-        let how = self.how(thread, signal)?;
-        if how == Resume::OneInstruction {
+        // A handler is entered by a step, which then stops at its first instruction; its frame gets the real mask.
+        let into_handler = signal != 0 && status::catches(thread, signal);
+        let how = self.how(thread, into_handler)?;
+        if how == Resume::OneInstruction && !into_handler {
             self.unblock_trap(thread)?;
         } else {
             self.restore_mask(thread)?;
@@ -23,26 +27,34 @@ impl Supervisor {
         ptrace::resume(thread, how, signal)
     }
 
-    fn how(&mut self, thread: Pid, signal: i32) -> Result<Resume, Errno> {
-        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-        it.step = None;
-        if it.call.is_some() {
-            return Ok(Resume::ToSystemCall);
+    fn how(&mut self, thread: Pid, into_handler: bool) -> Result<Resume, Errno> {
+        loop {
+            let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+            it.step = None;
+            if it.call.is_some() {
+                return Ok(Resume::ToSystemCall);
+            }
+            if !it.counts() {
+                return Ok(match self.watched.contains(&it.process) {
+                    true => Resume::ToSystemCall,
+                    false => Resume::Freely,
+                });
+            }
+            let next = Next::read(thread, ptrace::instruction_pointer(&ptrace::registers(thread)?));
+            match next.kind {
+                Kind::SystemCall | Kind::OtherSystemCall if !into_handler => {
+                    return Ok(Resume::ToSystemCall);
+                }
+                Kind::PopsFlags if !into_handler && flags::pop(thread, next)? == Popped::Done => {
+                    let retired = Retired { instructions: 1, ..Retired::default() };
+                    self.retire(thread, retired, Boundary::User);
+                }
+                _ => {
+                    it.step = Some(next);
+                    return Ok(Resume::OneInstruction);
+                }
+            }
         }
-        if !it.counts() {
-            return Ok(match self.watched.contains(&it.process) {
-                true => Resume::ToSystemCall,
-                false => Resume::Freely,
-            });
-        }
-        let next = Next::read(thread, ptrace::instruction_pointer(&ptrace::registers(thread)?));
-        let enters_kernel = matches!(next.kind, Kind::SystemCall | Kind::OtherSystemCall);
-        // A handler is entered by a step, which then stops at its first instruction.
-        if enters_kernel && !(signal != 0 && super::status::catches(thread, signal)) {
-            return Ok(Resume::ToSystemCall);
-        }
-        it.step = Some(next);
-        Ok(Resume::OneInstruction)
     }
 
     /// A single step's SIGTRAP that finds the signal blocked takes the program's handler away
@@ -92,6 +104,9 @@ impl Supervisor {
             branches: u32::from(step.branches()),
             conditional: u32::from(step.kind == Kind::ConditionalBranch),
         };
+        if step.kind == Kind::PushesFlags {
+            flags::hide_in_pushed(thread)?;
+        }
         let fusible = step.kind == Kind::Compare && Next::read(thread, now).kind == Kind::ConditionalBranch;
         self.retire(thread, retired, if fusible { Boundary::Fusible } else { Boundary::User });
         Ok(())

@@ -82,6 +82,11 @@ impl Supervisor {
                 Some(event) => self.read_value(thread, event, RuntimeAddr(second), third),
                 None => Answer::Kernel(Then::Nothing),
             },
+            // perf's descriptors have no write (`perf_fops`).
+            libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev => match of_first(self) {
+                Some(_) => Answer::Error(Errno::EINVAL),
+                None => Answer::Kernel(Then::Nothing),
+            },
             libc::SYS_fcntl => match of_first(self) {
                 Some(event) => self.descriptor_control(event, (first, second, third)),
                 None => Answer::Kernel(Then::Nothing),
