@@ -24,6 +24,8 @@ pub enum Counted {
     Cycles,
     Branches,
     ConditionalBranches,
+    /// The kernel's part alone (`attr.exclude_user`), of which nothing is seen here.
+    Nothing,
 }
 
 /// What retired since the last look, in one thread.
@@ -41,17 +43,19 @@ impl Counted {
             Self::Instructions | Self::Cycles => retired.instructions,
             Self::Branches => retired.branches,
             Self::ConditionalBranches => retired.conditional,
+            Self::Nothing => 0,
         }
     }
 
     /// What `attr` asks for; `None` when this PMU lacks it.
     #[must_use]
     pub fn asked(attr: &Attr) -> Option<Self> {
-        match attr.type_ {
+        let counted = match attr.type_ {
             sys::PERF_TYPE_HARDWARE => Self::generic(attr.config as u32),
             sys::PERF_TYPE_RAW => Self::raw(attr.config, Vendor::here()),
             _ => None,
-        }
+        }?;
+        Some(if attr.exclude_user() == 1 { Self::Nothing } else { counted })
     }
 
     /// The upper half of `config` names a PMU on hybrid CPUs (`PERF_PMU_TYPE_SHIFT`); there is only one here.

@@ -1,5 +1,6 @@
 //! A system call that a thread is in.
 
+use super::calls::Waited;
 use super::event::Key;
 
 /// From its entry to its exit.
@@ -17,6 +18,10 @@ pub enum Then {
     ShowAsync(Key),
     /// A descriptor of an event was closed: was it the last?
     LookForClosed,
+    /// A mapping of code, which readers of a ring buffer have to know.
+    Mapped,
+    /// It has waited for descriptors, of events among others.
+    Waited(Waited),
     /// The return from a signal handler.
     Returned,
 }

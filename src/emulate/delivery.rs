@@ -27,6 +27,9 @@ const HANDLER_ENTERED: i32 = libc::SIGTRAP;
 impl Supervisor {
     /// Tells whoever listens to the event of its overflow in `thread`.
     pub(super) fn announce(&mut self, thread: Pid, key: Key, overflow: Overflow) {
+        if let Ok(registers) = ptrace::registers(thread) {
+            self.sample(thread, key, ptrace::instruction_pointer(&registers));
+        }
         let Some(event) = self.events.get(key) else { return };
         if overflow.lost {
             return;

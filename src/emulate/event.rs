@@ -1,14 +1,18 @@
 //! An emulated event: what `perf_event_open` made, and every descriptor of it shares.
 
-use std::os::fd::{OwnedFd, RawFd};
+#![allow(unsafe_code, reason = "clock_gettime fills a struct of ours")]
+
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
 use super::attr::{self, Attr, Counted};
 use super::instance::Role;
 use super::model::{AtLimit, Model};
 use super::random::Random;
+use super::ring::Ring;
 
 /// An event's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +61,11 @@ pub struct Event {
     /// The number under which O_ASYNC was set (`si_fd`).
     pub asynchronous: Option<RawFd>,
     pub random: Random,
+    /// The CPU it counts on; -1: any.
+    pub cpu: i32,
+    pub ring: Option<Ring>,
+    /// Whose buffer it writes to instead of its own.
+    pub output: Option<Key>,
     enabled: Duration,
     since: Option<Instant>,
 }
@@ -80,6 +89,9 @@ impl Event {
             siblings: Vec::new(),
             asynchronous: None,
             random: Random::new(model.seed, id),
+            cpu: -1,
+            ring: None,
+            output: None,
             enabled: Duration::ZERO,
             since: None,
         }
@@ -119,6 +131,29 @@ impl Event {
             }
             _ => {}
         }
+    }
+
+    /// Makes the descriptor readable. As often as it likes: it is read to zero at once.
+    pub fn wake(&self) {
+        let _ = nix::unistd::write(&self.file, &1u64.to_ne_bytes());
+    }
+
+    /// Makes it unreadable again.
+    pub fn quiet(&self) {
+        let mut ready = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut ready, PollTimeout::ZERO) == Ok(1) {
+            let _ = nix::unistd::read(&self.file, &mut [0; 8]);
+        }
+    }
+
+    /// The time of a record, in nanoseconds of `attr.clockid` or of the monotonic clock.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        let clock = if self.attr.use_clockid() == 1 { self.attr.clockid } else { libc::CLOCK_MONOTONIC };
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is ours to fill; a clock that does not exist leaves it zero.
+        unsafe { libc::clock_gettime(clock, &raw mut now) };
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 
     /// Nanoseconds it was enabled, which is also how long it counted: nothing is multiplexed here.

@@ -1,11 +1,18 @@
 //! Threads and processes that come and go, and what they inherit.
 
+use std::fs;
+
 use nix::errno::Errno;
 use nix::unistd::Pid;
+use perf_event_open_sys::bindings as sys;
 
+use super::call::{Call, Then};
 use super::descriptors;
+use super::event::{Event, Key};
 use super::instance::{Instance, Role, Switch};
 use super::ptrace;
+use super::record::Task;
+use super::ring;
 use super::status;
 use super::supervisor::Supervisor;
 use super::thread::Thread;
@@ -34,7 +41,9 @@ impl Supervisor {
         if self.watched.contains(&it.process) {
             self.watched.insert(process);
         }
+        let task = Task { process, thread: child, parent_process: it.process, parent_thread: parent };
         self.threads.insert(child, thread);
+        self.describe_task(parent, sys::PERF_RECORD_FORK, task);
         if self.early.remove(&child) {
             if let Some(it) = self.threads.get_mut(&child) {
                 it.stopped = true;
@@ -66,6 +75,11 @@ impl Supervisor {
         }
         it.schedule(&mut self.events);
         let process = it.process;
+        if it.call.is_none() {
+            // It was going freely: the exit from this call is still to come.
+            it.call = Some(Call { number: libc::SYS_execve, then: Then::Nothing });
+        }
+        self.describe_image(thread);
         self.look_for_closed();
         if self.watched.contains(&process) && !self.has_descriptors(process) {
             self.watched.remove(&process);
@@ -77,6 +91,8 @@ impl Supervisor {
     pub(super) fn gone(&mut self, thread: Pid) {
         self.early.remove(&thread);
         let Some(process) = self.threads.get(&thread).map(|it| it.process) else { return };
+        let task = Task { process, thread, parent_process: process, parent_thread: process };
+        self.describe_task(thread, sys::PERF_RECORD_EXIT, task);
         self.release(thread);
         if self.watched.contains(&process) && !self.threads.values().any(|it| it.process == process) {
             self.watched.remove(&process);
@@ -89,6 +105,11 @@ impl Supervisor {
         if let Some(mut it) = self.threads.remove(&thread) {
             it.instances.iter_mut().for_each(|instance| instance.switch = Switch::Off);
             it.schedule(&mut self.events);
+            for instance in it.instances {
+                if self.hung_up(instance.event) {
+                    self.settle(instance.event);
+                }
+            }
         }
     }
 
@@ -106,7 +127,7 @@ impl Supervisor {
         let closed: Vec<_> = self
             .events
             .iter()
-            .filter(|(_, event)| !open.contains(&event.eventfd))
+            .filter(|(_, event)| !open.contains(&event.eventfd) && !self.is_mapped(event))
             .map(|(key, _)| key)
             .collect();
         for key in closed {
@@ -114,7 +135,16 @@ impl Supervisor {
         }
     }
 
-    fn close(&mut self, key: super::event::Key) {
+    /// A mapped buffer keeps its event, as the kernel's mapping keeps the file.
+    fn is_mapped(&self, event: &Event) -> bool {
+        let name = format!("/memfd:{} ", ring::name(event.id));
+        event.ring.is_some()
+            && self.watched.iter().any(|process| {
+                fs::read_to_string(format!("/proc/{process}/maps")).is_ok_and(|maps| maps.contains(&name))
+            })
+    }
+
+    fn close(&mut self, key: Key) {
         let Some(event) = self.events.remove(key) else { return };
         // Its siblings go on as events of their own.
         for sibling in event.siblings {
@@ -124,6 +154,13 @@ impl Supervisor {
         }
         if let Some(leader) = event.leader.and_then(|leader| self.events.get_mut(leader)) {
             leader.siblings.retain(|&it| it != key);
+        }
+        let writers: Vec<Key> =
+            self.events.iter().filter(|(_, it)| it.output == Some(key)).map(|(key, _)| key).collect();
+        for writer in writers {
+            if let Some(writer) = self.events.get_mut(writer) {
+                writer.output = None;
+            }
         }
         for thread in self.threads.values_mut() {
             thread.instances.retain(|instance| instance.event != key);

@@ -26,7 +26,8 @@ pub fn values(events: &Events, key: Key) -> Vec<u8> {
         times(&mut words);
         extras(event, format, &mut words);
     } else {
-        let group = events.group(key);
+        // Of a sibling the whole group is read, too (`perf_read_group`).
+        let group = events.group(event.leader.unwrap_or(key));
         words.push(group.len() as u64);
         times(&mut words);
         for member in group.iter().filter_map(|&key| events.get(key)) {

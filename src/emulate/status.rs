@@ -16,6 +16,14 @@ pub fn process(thread: Pid) -> Option<Pid> {
     field(thread, "Tgid:")?.parse().ok().map(Pid::from_raw)
 }
 
+/// The first CPU that it may run on; 0 when that cannot be told.
+#[must_use]
+pub fn first_cpu(thread: Pid) -> i32 {
+    let list = field(thread, "Cpus_allowed_list:").unwrap_or_default();
+    let first = list.split([',', '-']).next().unwrap_or_default();
+    first.parse().unwrap_or(0)
+}
+
 fn has(thread: Pid, name: &str, signal: i32) -> bool {
     let mask = field(thread, name).and_then(|mask| u64::from_str_radix(&mask, 16).ok());
     mask.unwrap_or(0) & 1 << (signal - 1) != 0

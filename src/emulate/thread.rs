@@ -6,6 +6,7 @@ use super::call::Call;
 use super::instance::{Instance, Role, Switch};
 use super::instruction::Next;
 use super::ptrace::{SignalInfo, SignalMask};
+use super::status;
 use super::table::Events;
 
 /// A SIGTRAP of the program's that cannot be delivered yet.
@@ -29,6 +30,8 @@ pub struct Thread {
     /// The program's own mask, while the real one lacks SIGTRAP for a step.
     pub mask: Option<SignalMask>,
     pub trap: HeldTrap,
+    /// The CPU it is taken to run on: the first of those it may, so that a run does not depend on the scheduler.
+    pub cpu: i32,
     /// Retired while something counted.
     pub instructions: u64,
     /// It is known to be stopped, or about to be told to go on.
@@ -47,6 +50,7 @@ impl Thread {
             step: None,
             mask: None,
             trap: HeldTrap::None,
+            cpu: status::first_cpu(id),
             instructions: 0,
             stopped: true,
             interrupted: false,
@@ -67,7 +71,9 @@ impl Thread {
             let led = leader.is_none_or(|leader| {
                 self.instances.iter().any(|it| it.event == leader && it.switch == Switch::On)
             });
-            let active = led && instance.switch == Switch::On;
+            let cpu = events.get(instance.event).map_or(-1, |event| event.cpu);
+            let here = cpu == -1 || cpu == self.cpu;
+            let active = led && here && instance.switch == Switch::On;
             if active != instance.active {
                 let instance = &mut self.instances[place];
                 instance.active = active;

@@ -49,6 +49,7 @@ impl Supervisor {
                     Err(_) => Answer::Error(Errno::EFAULT),
                 };
             }
+            sys::SET_OUTPUT => return self.set_output(thread, key, argument as i32),
             // No filter, program or output goes with a counter of this PMU; attributes change for breakpoints only.
             sys::SET_FILTER | sys::SET_BPF => return Answer::Error(Errno::EINVAL),
             sys::MODIFY_ATTRIBUTES | sys::QUERY_BPF => return Answer::Error(Errno::EOPNOTSUPP),
@@ -86,6 +87,27 @@ impl Supervisor {
         }
         event.limit = event.limit.wrapping_add(overflows as u32);
         self.switch(&[key], Switch::On);
+        Answer::Value(0)
+    }
+
+    /// Has the event write to another's buffer, or to its own again.
+    fn set_output(&mut self, thread: Pid, key: Key, descriptor: i32) -> Answer {
+        let output = match descriptor {
+            -1 => None,
+            _ => match self.event_of(thread, descriptor as u64) {
+                None => return Answer::Error(Errno::EBADF),
+                Some(output) => Some(output),
+            },
+        };
+        let cpu = |key| self.events.get(key).map(|event| event.cpu);
+        let mismatched = output.is_some_and(|output| output == key || cpu(output) != cpu(key));
+        let Some(event) = self.events.get_mut(key) else { return Answer::Error(Errno::EBADF) };
+        // Nobody would look into a buffer of its own any more.
+        if mismatched || event.ring.is_some() {
+            return Answer::Error(Errno::EINVAL);
+        }
+        event.output = output;
+        self.settle(key);
         Answer::Value(0)
     }
 

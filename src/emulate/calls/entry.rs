@@ -3,6 +3,7 @@
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
+use super::Waited;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::Retired;
 use crate::emulate::call::{Answer, Call, Then};
@@ -13,6 +14,7 @@ use crate::emulate::instance::Boundary;
 use crate::emulate::memory;
 use crate::emulate::model::Iret;
 use crate::emulate::ptrace::{self, Registers};
+use crate::emulate::record;
 use crate::emulate::supervisor::Supervisor;
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -94,6 +96,12 @@ impl Supervisor {
             libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_close_range => {
                 Answer::Kernel(Then::LookForClosed)
             }
+            libc::SYS_mmap => return self.map(thread, registers),
+            libc::SYS_poll | libc::SYS_ppoll => self.waits(Waited::Poll(RuntimeAddr(first), second)),
+            libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
+                self.waits(Waited::Epoll(RuntimeAddr(second), first as i32))
+            }
+            libc::SYS_select | libc::SYS_pselect6 => self.waits(Waited::Select(RuntimeAddr(second), first)),
             libc::SYS_rt_sigreturn => Answer::Kernel(Then::Returned),
             libc::SYS_prctl => self.all_events_of_task(thread, first),
             _ => Answer::Kernel(Then::Nothing),
@@ -108,10 +116,20 @@ impl Supervisor {
         self.events.of_eventfd(descriptors::eventfd(thread, descriptor as i32)?)
     }
 
+    fn mapped(&mut self, thread: Pid) -> Result<(), Errno> {
+        let at = RuntimeAddr(ptrace::registers(thread)?.rax);
+        if let Some(mapping) = record::executable_mappings(thread).iter().find(|it| it.contains(at)) {
+            self.describe_mapping(thread, mapping);
+        }
+        Ok(())
+    }
+
     fn leave(&mut self, thread: Pid, then: &Then) -> Result<i32, Errno> {
         match then {
             Then::Nothing => {}
             Then::ShowAsync(event) => self.show_async(thread, *event)?,
+            Then::Mapped => self.mapped(thread)?,
+            Then::Waited(waited) => self.waited(thread, *waited)?,
             Then::LookForClosed => self.look_for_closed(),
             Then::Returned => {
                 if self.model.iret == Iret::Counted {

@@ -3,5 +3,9 @@
 mod control;
 mod descriptor;
 mod entry;
+mod map;
 mod open;
 mod value;
+mod wait;
+
+pub use wait::Waited;

@@ -24,6 +24,7 @@ struct Request {
     counted: Counted,
     target: Pid,
     leader: Option<Key>,
+    cpu: i32,
     flags: u64,
 }
 
@@ -82,8 +83,8 @@ impl Supervisor {
         let attr = attr::read(thread, RuntimeAddr(registers.rdi)).ok()?;
         let counted = Counted::asked(&attr)?;
         let (pid, cpu, group) = (registers.rsi as i32, registers.rdx as i32, registers.r10 as i32);
-        // Whole CPUs, cgroups and processes that are not under this supervisor are left to the kernel.
-        if cpu != NONE || pid < 0 || registers.r8 & u64::from(sys::PERF_FLAG_PID_CGROUP) != 0 {
+        // Whole CPUs, control groups and processes that are not under this supervisor are left to the kernel.
+        if pid < 0 || registers.r8 & u64::from(sys::PERF_FLAG_PID_CGROUP) != 0 {
             return None;
         }
         let target = if pid == 0 { thread } else { Pid::from_raw(pid) };
@@ -94,13 +95,14 @@ impl Supervisor {
             NONE => None,
             descriptor => Some(self.event_of(thread, descriptor as u64)?),
         };
-        Some(Request { attr, counted, target, leader, flags: registers.r8 })
+        Some(Request { attr, counted, target, leader, cpu, flags: registers.r8 })
     }
 
     fn opened(&mut self, creator: Pid, request: &Request, descriptor: (std::os::fd::OwnedFd, u64)) {
         let id = self.events.next_id();
         let mut event = Event::new(id, request.attr, request.counted, descriptor, &self.model);
-        (event.target, event.creator, event.leader) = (request.target, creator, request.leader);
+        (event.target, event.creator) = (request.target, creator);
+        (event.leader, event.cpu) = (request.leader, request.cpu);
         let key = self.events.insert(event);
         if let Some(leader) = request.leader.and_then(|leader| self.events.get_mut(leader)) {
             leader.siblings.push(key);
@@ -112,6 +114,7 @@ impl Supervisor {
             target.instances.push(instance);
         }
         self.reschedule(request.target);
+        self.settle(key);
     }
 
     /// From now on all system calls of the process are looked at.
@@ -138,6 +141,7 @@ fn acceptable(
     let Some(leader) = request.leader.and_then(|leader| events.get(leader)) else { return Ok(()) };
     let mismatched = leader.leader.is_some()
         || leader.target != request.target
+        || leader.cpu != request.cpu
         || leader.attr.inherit() != request.attr.inherit()
         || request.attr.exclusive() == 1
         || request.attr.pinned() == 1;
