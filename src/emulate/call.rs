@@ -16,6 +16,8 @@ pub enum Then {
     Nothing,
     /// F_GETFL of an event's descriptor: O_ASYNC is missing in it.
     ShowAsync(Key),
+    /// Its first argument was changed on the way in: this is the program's.
+    RestoreFirst(u64),
     /// A descriptor of an event was closed: was it the last?
     LookForClosed,
     /// A mapping of code, which readers of a ring buffer have to know.

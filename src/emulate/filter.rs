@@ -29,21 +29,25 @@ const fn equal(k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code: JUMP_IF_EQUAL, jt, jf, k }
 }
 
-/// perf_event_open, ioctls of type `$`, and `prctl(PR_TASK_PERF_EVENTS_*)`.
-const FILTER: [sock_filter; 15] = [
+/// perf_event_open, ioctls of type `$`, `prctl(PR_TASK_PERF_EVENTS_*)`, and a clone that no tracer would see.
+const FILTER: [sock_filter; 19] = [
     statement(LOAD, ARCH),
-    equal(AUDIT_ARCH_X86_64, 0, 12),
+    equal(AUDIT_ARCH_X86_64, 0, 16),
     statement(LOAD, NUMBER),
-    equal(libc::SYS_perf_event_open as u32, 9, 0),
-    equal(libc::SYS_ioctl as u32, 2, 0),
-    equal(libc::SYS_prctl as u32, 4, 0),
+    equal(libc::SYS_perf_event_open as u32, 13, 0),
+    equal(libc::SYS_ioctl as u32, 3, 0),
+    equal(libc::SYS_prctl as u32, 5, 0),
+    equal(libc::SYS_clone as u32, 7, 0),
     statement(RETURN, libc::SECCOMP_RET_ALLOW),
     statement(LOAD, SECOND),
     statement(AND, 0xff00),
-    equal((b'$' as u32) << 8, 3, 4),
+    equal((b'$' as u32) << 8, 6, 7),
     statement(LOAD, FIRST),
-    equal(libc::PR_TASK_PERF_EVENTS_DISABLE as u32, 1, 0),
-    equal(libc::PR_TASK_PERF_EVENTS_ENABLE as u32, 0, 1),
+    equal(libc::PR_TASK_PERF_EVENTS_DISABLE as u32, 4, 0),
+    equal(libc::PR_TASK_PERF_EVENTS_ENABLE as u32, 3, 4),
+    statement(LOAD, FIRST),
+    statement(AND, libc::CLONE_UNTRACED as u32),
+    equal(0, 1, 0),
     statement(RETURN, libc::SECCOMP_RET_TRACE),
     statement(RETURN, libc::SECCOMP_RET_ALLOW),
 ];
@@ -117,6 +121,8 @@ mod tests {
         assert_eq!(here(libc::SYS_prctl, [32, 0]), libc::SECCOMP_RET_TRACE);
         assert_eq!(here(libc::SYS_prctl, [33, 0]), libc::SECCOMP_RET_ALLOW);
         assert_eq!(here(libc::SYS_read, [31, 0x2400]), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(here(libc::SYS_clone, [0x1200_0011, 0]), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(here(libc::SYS_clone, [libc::CLONE_UNTRACED as u32 | 17, 0]), libc::SECCOMP_RET_TRACE);
         // i386 has other numbers.
         assert_eq!(verdict(libc::SYS_perf_event_open, [0, 0], 0x4000_0003), libc::SECCOMP_RET_ALLOW);
     }

@@ -103,6 +103,7 @@ impl Supervisor {
             }
             libc::SYS_select | libc::SYS_pselect6 => self.waits(Waited::Select(RuntimeAddr(second), first)),
             libc::SYS_rt_sigreturn => Answer::Kernel(Then::Returned),
+            libc::SYS_clone => return show_child(thread, registers),
             libc::SYS_prctl => self.all_events_of_task(thread, first),
             _ => Answer::Kernel(Then::Nothing),
         })
@@ -128,6 +129,11 @@ impl Supervisor {
         match then {
             Then::Nothing => {}
             Then::ShowAsync(event) => self.show_async(thread, *event)?,
+            Then::RestoreFirst(value) => {
+                let mut registers = ptrace::registers(thread)?;
+                registers.rdi = *value;
+                ptrace::set_registers(thread, &registers)?;
+            }
             Then::Mapped => self.mapped(thread)?,
             Then::Waited(waited) => self.waited(thread, *waited)?,
             Then::LookForClosed => self.look_for_closed(),
@@ -140,4 +146,16 @@ impl Supervisor {
         }
         Ok(0)
     }
+}
+
+/// `CLONE_UNTRACED` would start a child that the filter refuses everything, because nobody answers its stops.
+fn show_child(thread: Pid, registers: &Registers) -> Result<Answer, Errno> {
+    let hidden = libc::CLONE_UNTRACED as u64;
+    if registers.rdi & hidden == 0 {
+        return Ok(Answer::Kernel(Then::Nothing));
+    }
+    let mut shown = *registers;
+    shown.rdi &= !hidden;
+    ptrace::set_registers(thread, &shown)?;
+    Ok(Answer::Kernel(Then::RestoreFirst(registers.rdi)))
 }
