@@ -9,7 +9,6 @@ use nix::unistd::Pid;
 
 use super::attr::Retired;
 use super::event::{Event, Key, Overflow};
-use super::flags::TRAP_FLAG;
 use super::instance::Boundary;
 use super::instruction::Kind;
 use super::ptrace::{self, SignalInfo};
@@ -27,8 +26,8 @@ const HANDLER_ENTERED: i32 = libc::SIGTRAP;
 impl Supervisor {
     /// Tells whoever listens to the event of its overflow in `thread`.
     pub(super) fn announce(&mut self, thread: Pid, key: Key, overflow: Overflow) {
-        if let Ok(registers) = ptrace::registers(thread) {
-            self.sample(thread, key, ptrace::instruction_pointer(&registers));
+        if let Ok(at) = ptrace::instruction_pointer(thread) {
+            self.sample(thread, key, at);
         }
         let Some(event) = self.events.get(key) else { return };
         if overflow.lost {
@@ -75,6 +74,14 @@ impl Supervisor {
 
     /// A signal is about to be delivered: the one to go on with, 0 for none.
     pub(super) fn signal(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
+        let step = self.threads.get(&thread).and_then(|it| it.step.filter(|_| !it.traps_itself));
+        if let (libc::SIGTRAP, Some(step)) = (number, step) {
+            let now = ptrace::instruction_pointer(thread)?;
+            if step.has_surely_run(now) {
+                self.stepped(thread, now)?;
+                return Ok(0);
+            }
+        }
         let info = ptrace::signal_info(thread)?;
         if let Some(meaning) = signal::meaning(&info) {
             self.put_right(thread, number, meaning)?;
@@ -87,24 +94,20 @@ impl Supervisor {
         match (info.si_code, step) {
             (HANDLER_ENTERED, _) => Ok(0),
             (libc::TRAP_TRACE | libc::TRAP_BRKPT | libc::TRAP_HWBKPT, Some(step)) => {
-                let own = step.kind == Kind::OwnTrap || self.steps_itself(thread)?;
-                self.stepped(thread)?;
+                let own =
+                    step.kind == Kind::OwnTrap || self.threads.get(&thread).is_some_and(|it| it.traps_itself);
+                self.stepped(thread, ptrace::instruction_pointer(thread)?)?;
                 if own { self.deliver(thread, number) } else { Ok(0) }
             }
             // `int3` has retired; its trap is the program's.
             (libc::SI_KERNEL, Some(step)) if step.kind == Kind::OwnTrap => {
-                self.stepped(thread)?;
+                self.stepped(thread, ptrace::instruction_pointer(thread)?)?;
                 self.deliver(thread, number)
             }
             (TRAP_PERF, _) => self.foreign_trap(thread, info),
             (code, _) if code <= 0 => self.foreign_trap(thread, info),
             _ => self.deliver(thread, number),
         }
-    }
-
-    /// The program has set the trap flag itself.
-    fn steps_itself(&self, thread: Pid) -> Result<bool, Errno> {
-        Ok(ptrace::registers(thread)?.eflags & TRAP_FLAG != 0)
     }
 
     /// A SIGTRAP that comes from elsewhere waits while the program blocks it: the real mask lacks it.

@@ -2,7 +2,7 @@
 
 use super::attr::Retired;
 use super::event::{Event, Key};
-use super::model::{Fusion, Model, TICK};
+use super::model::{Model, TICK};
 
 /// x86 raises a countdown below two to two (Linux `arch/x86/events/core.c`, `x86_perf_event_set_period`).
 const SHORTEST: i64 = 2;
@@ -27,8 +27,8 @@ pub enum Switch {
 pub enum Boundary {
     /// The next user instruction.
     User,
-    /// The next one, which is fused with this one under [`Fusion::CompareAndBranch`].
-    Fusible,
+    /// The next one, which is fused with this one.
+    Fused,
     /// The kernel: a skid ends here.
     Kernel,
 }
@@ -128,7 +128,7 @@ impl Instance {
             None if self.left + self.extra <= 0 => Some(model.skid.draw(&mut event.random)),
             None => None,
         };
-        let held = boundary == Boundary::Fusible && model.fuse == Fusion::CompareAndBranch;
+        let held = boundary == Boundary::Fused;
         match self.landing {
             Some(ahead) if boundary == Boundary::Kernel || ahead == 0 && !held => {
                 self.landing = None;

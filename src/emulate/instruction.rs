@@ -60,6 +60,12 @@ impl Next {
         Self { at, kind: kind(&instruction), length: instruction.len() as u64 }
     }
 
+    /// Whether a step over it that has moved on, to `now`, can only have ended by having run it.
+    #[must_use]
+    pub fn has_surely_run(&self, now: RuntimeAddr) -> bool {
+        now != self.at && !matches!(self.kind, Kind::OwnTrap | Kind::Unreadable)
+    }
+
     /// Whether it is a branch in the sense of `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
     #[must_use]
     pub fn branches(&self) -> bool {

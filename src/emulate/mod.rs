@@ -33,4 +33,4 @@ mod thread;
 
 pub use error::EmulateError;
 pub use launch::{Program, Started, start};
-pub use model::{AtLimit, Fusion, Iret, Model, Skid};
+pub use model::{AtLimit, Fusion, Iret, Model, Skid, TICK};

@@ -4,13 +4,15 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use super::attr::Retired;
-use super::flags::{self, Popped};
+use super::flags::{self, Popped, TRAP_FLAG};
 use super::instance::{Boundary, Switch};
 use super::instruction::{Kind, Next};
+use super::model::Fusion;
 use super::ptrace::{self, Resume};
 use super::status;
 use super::supervisor::Supervisor;
 use super::thread::HeldTrap;
+use crate::address::RuntimeAddr;
 
 impl Supervisor {
     /// Lets a stopped thread go on, with `signal` delivered to it (0: none).
@@ -40,13 +42,21 @@ impl Supervisor {
                     false => Resume::Freely,
                 });
             }
-            let next = Next::read(thread, ptrace::instruction_pointer(&ptrace::registers(thread)?));
+            if into_handler {
+                // This step ends at the handler's first instruction, and runs nothing.
+                return Ok(Resume::OneInstruction);
+            }
+            let at = match it.at.take() {
+                Some(at) => at,
+                None => ptrace::instruction_pointer(thread)?,
+            };
+            let next = Next::read(thread, at);
             match next.kind {
-                Kind::SystemCall | Kind::OtherSystemCall if !into_handler => {
-                    return Ok(Resume::ToSystemCall);
-                }
-                Kind::PopsFlags if !into_handler && flags::pop(thread, next)? == Popped::Done => {
+                Kind::SystemCall | Kind::OtherSystemCall => return Ok(Resume::ToSystemCall),
+                Kind::PopsFlags if flags::pop(thread, next)? == Popped::Done => {
                     let retired = Retired { instructions: 1, ..Retired::default() };
+                    // Whether it set the flag is looked at before the next step.
+                    self.restore_mask(thread)?;
                     self.retire(thread, retired, Boundary::User);
                 }
                 _ => {
@@ -62,6 +72,7 @@ impl Supervisor {
     fn unblock_trap(&mut self, thread: Pid) -> Result<(), Errno> {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         if it.mask.is_none() {
+            it.traps_itself = ptrace::registers(thread)?.eflags & TRAP_FLAG != 0;
             let mask = ptrace::signal_mask(thread)?;
             if mask.has(libc::SIGTRAP) {
                 ptrace::set_signal_mask(thread, mask.without(libc::SIGTRAP))?;
@@ -90,9 +101,10 @@ impl Supervisor {
     }
 
     /// The step has ended as it should: what has retired, if anything.
-    pub(super) fn stepped(&mut self, thread: Pid) -> Result<(), Errno> {
-        let Some(step) = self.threads.get_mut(&thread).and_then(|it| it.step.take()) else { return Ok(()) };
-        let now = ptrace::instruction_pointer(&ptrace::registers(thread)?);
+    pub(super) fn stepped(&mut self, thread: Pid, now: RuntimeAddr) -> Result<(), Errno> {
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+        it.at = Some(now);
+        let Some(step) = it.step.take() else { return Ok(()) };
         let instructions = match step.kind {
             Kind::Repeated if now == step.at => return Ok(()),
             // Unless the step ended between the two after all.
@@ -107,8 +119,10 @@ impl Supervisor {
         if step.kind == Kind::PushesFlags {
             flags::hide_in_pushed(thread)?;
         }
-        let fusible = step.kind == Kind::Compare && Next::read(thread, now).kind == Kind::ConditionalBranch;
-        self.retire(thread, retired, if fusible { Boundary::Fusible } else { Boundary::User });
+        let fused = self.model.fuse == Fusion::CompareAndBranch
+            && step.kind == Kind::Compare
+            && Next::read(thread, now).kind == Kind::ConditionalBranch;
+        self.retire(thread, retired, if fused { Boundary::Fused } else { Boundary::User });
         Ok(())
     }
 

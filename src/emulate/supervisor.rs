@@ -73,6 +73,7 @@ impl Supervisor {
         }
         if let Some(it) = self.threads.get_mut(&thread) {
             it.stopped = true;
+            it.at = None;
         }
         let next = match report {
             Report::SystemCall => self.system_call(thread),

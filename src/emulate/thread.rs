@@ -8,6 +8,7 @@ use super::instruction::Next;
 use super::ptrace::{SignalInfo, SignalMask};
 use super::status;
 use super::table::Events;
+use crate::address::RuntimeAddr;
 
 /// A SIGTRAP of the program's that cannot be delivered yet.
 #[derive(Clone, Copy)]
@@ -27,6 +28,10 @@ pub struct Thread {
     pub call: Option<Call>,
     /// The instruction it was sent to run alone.
     pub step: Option<Next>,
+    /// Where it stands, as far as that is known at this stop.
+    pub at: Option<RuntimeAddr>,
+    /// The program has set the trap flag itself: each step is also a trap of its own.
+    pub traps_itself: bool,
     /// The program's own mask, while the real one lacks SIGTRAP for a step.
     pub mask: Option<SignalMask>,
     pub trap: HeldTrap,
@@ -48,6 +53,8 @@ impl Thread {
             instances: Vec::new(),
             call: None,
             step: None,
+            at: None,
+            traps_itself: false,
             mask: None,
             trap: HeldTrap::None,
             cpu: status::first_cpu(id),

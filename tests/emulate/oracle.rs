@@ -29,7 +29,8 @@ fn single_steps(program: &str, environment: &[CString]) -> u64 {
         }
         let mut status = 0;
         let rip = || libc::ptrace(libc::PTRACE_PEEKUSER, child, 16 * 8, 0);
-        let repeats = |at: i64| matches!(libc::ptrace(libc::PTRACE_PEEKTEXT, child, at, 0) & 0xff, 0xf2 | 0xf3);
+        let repeats =
+            |at: i64| matches!(libc::ptrace(libc::PTRACE_PEEKTEXT, child, at, 0) & 0xff, 0xf2 | 0xf3);
         // The stop after execve, at the first instruction.
         libc::waitpid(child, &raw mut status, 0);
         let mut count = 0;
@@ -70,7 +71,20 @@ fn environment_under_perf() -> Vec<CString> {
 fn perf_stat(program: &str) -> u64 {
     let mut command = emulate(&[]);
     // perf's environment would become the program's.
-    command.args(["setarch", "-R", "env", "-i", "perf", "stat", "-x", ",", "-e", "instructions:u", "--", program]);
+    command.args([
+        "setarch",
+        "-R",
+        "env",
+        "-i",
+        "perf",
+        "stat",
+        "-x",
+        ",",
+        "-e",
+        "instructions:u",
+        "--",
+        program,
+    ]);
     let run = run(&mut command);
     assert_eq!(run.status, Some(0), "{run:?}");
     let line = run.stderr.lines().find(|line| line.contains("instructions:u")).expect("a count");
@@ -96,6 +110,7 @@ fn another_environment_is_another_count() {
         return;
     }
     let environment = environment_under_perf();
-    let longer: Vec<_> = environment.iter().cloned().chain([CString::new("LD_BIND_NOW=1").unwrap()]).collect();
+    let longer: Vec<_> =
+        environment.iter().cloned().chain([CString::new("LD_BIND_NOW=1").unwrap()]).collect();
     assert_ne!(single_steps(PROGRAM, &environment), single_steps(PROGRAM, &longer));
 }

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::emulate::{AtLimit, Fusion, Iret, Model, Skid};
+use crate::cli::exit::{Failure, OVERSTEP_FAILED};
+use crate::emulate::{AtLimit, Fusion, Iret, Model, Skid, TICK};
 
 #[derive(Debug, Args)]
 #[command(
@@ -56,10 +57,48 @@ pub struct Arguments {
 const AFTER_HELP: &str = "\
 Examples:
   overstep emulate -- perf stat -e instructions:u true
+  overstep emulate -- perf record -e instructions:u -c 1000 ./a.out
   overstep emulate --skid uniform:0-5 --seed 7 -- ./a.out
-";
+
+Counted, in user mode: instructions, cycles (one each), branches; raw rNNNN for these three and for conditional \
+branches in this CPU's own encoding. A repeated string instruction counts once, so does a system call; handlers and \
+their return count, too. All other events go to the real kernel.
+
+Not emulated, and answered as on a machine that lacks it: other hardware events; events of a whole CPU or a control \
+group; groups of an emulated event and a real one; frequencies (-F: pass -c); precise_ip, call graphs, stacks, \
+registers, branch stacks and AUX areas; rdpmc. The kernel's own instructions count zero. An event bound to a CPU \
+counts as if each thread ran on the first CPU it may use. Page faults end no skid. 32-bit system calls are not \
+looked at. A program under it cannot be traced by another debugger, cannot trace its own children, and gains \
+nothing from set-user-id files.
+
+Exit status: the program's own; if it was killed by a signal, overstep dies by the same. 125: overstep failed or was \
+used wrongly. 126: the program cannot be run. 127: there is none. overstep stays until everything that the program \
+started has ended.";
 
 impl Arguments {
+    /// # Errors
+    /// Two options of which one would never show.
+    pub fn consistent(&self) -> Result<(), Failure> {
+        let place = self.skid != Skid::Fixed(0) || self.fuse || self.hup_bug;
+        if self.lose >= 1.0 && place {
+            return Err(Failure::new(
+                OVERSTEP_FAILED,
+                "with --lose 1 no signal arrives, so --skid, --fuse and --hup-bug contradict it",
+            )
+            .next("leave either out"));
+        }
+        match (self.throttle, self.min_period) {
+            (Some(_), Some(least)) if least > TICK => Err(Failure::new(
+                OVERSTEP_FAILED,
+                format_args!(
+                    "with --min-period {least} no tick of {TICK} instructions has two overflows to throttle"
+                ),
+            )
+            .next(format_args!("ask for periods up to {TICK}, or leave --throttle out"))),
+            _ => Ok(()),
+        }
+    }
+
     pub fn model(&self) -> Model {
         Model {
             skid: self.skid,

@@ -13,6 +13,7 @@ use crate::emulate::{self, EmulateError};
 /// # Errors
 /// 125, 126 and 127 as for `overstep trace`.
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    arguments.consistent()?;
     let program = target::resolve(&arguments.command[0])?;
     refusal::check(&program)?;
     let model = arguments.model();
