@@ -2,6 +2,7 @@
 
 use super::calls::Waited;
 use super::event::Key;
+use crate::address::RuntimeAddr;
 
 /// From its entry to its exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,17 @@ pub enum Then {
     Mapped,
     /// It has waited for descriptors, of events among others.
     Waited(Waited),
+    /// The disposition of SIGTRAP was read to this place (zero: nowhere), and perhaps set.
+    TrapAction { old: RuntimeAddr, set: Change },
     /// The return from a signal handler.
     Returned,
+}
+
+/// Whether a call changes what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    None,
+    Made,
 }
 
 /// How an intercepted call is answered.

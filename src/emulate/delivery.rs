@@ -85,6 +85,9 @@ impl Supervisor {
         let info = ptrace::signal_info(thread)?;
         if let Some(meaning) = signal::meaning(&info) {
             self.put_right(thread, number, meaning)?;
+            if number == libc::SIGTRAP && self.ignores_trap(thread) {
+                return Ok(0);
+            }
             return self.deliver(thread, number);
         }
         if number != libc::SIGTRAP {
@@ -120,7 +123,14 @@ impl Supervisor {
             }
             return Ok(0);
         }
+        if self.ignores_trap(thread) {
+            return Ok(0);
+        }
         self.deliver(thread, libc::SIGTRAP)
+    }
+
+    fn ignores_trap(&self, thread: Pid) -> bool {
+        self.threads.get(&thread).is_some_and(|it| self.ignoring_trap.contains(&it.process))
     }
 
     /// Replaces one of our stand-ins by what it stands for.

@@ -42,6 +42,9 @@ impl Supervisor {
             self.watched.insert(process);
         }
         let task = Task { process, thread: child, parent_process: it.process, parent_thread: parent };
+        if self.ignoring_trap.contains(&it.process) {
+            self.ignoring_trap.insert(process);
+        }
         self.threads.insert(child, thread);
         self.describe_task(parent, sys::PERF_RECORD_FORK, task);
         if self.early.remove(&child) {
@@ -94,9 +97,11 @@ impl Supervisor {
         let task = Task { process, thread, parent_process: process, parent_thread: process };
         self.describe_task(thread, sys::PERF_RECORD_EXIT, task);
         self.release(thread);
-        if self.watched.contains(&process) && !self.threads.values().any(|it| it.process == process) {
-            self.watched.remove(&process);
-            self.look_for_closed();
+        if !self.threads.values().any(|it| it.process == process) {
+            self.ignoring_trap.remove(&process);
+            if self.watched.remove(&process) {
+                self.look_for_closed();
+            }
         }
     }
 

@@ -10,6 +10,12 @@ pub fn catches(thread: Pid, signal: i32) -> bool {
     has(thread, "SigCgt:", signal)
 }
 
+/// Whether the program ignores `signal`.
+#[must_use]
+pub fn ignores(thread: Pid, signal: i32) -> bool {
+    has(thread, "SigIgn:", signal)
+}
+
 /// The process that a thread belongs to.
 #[must_use]
 pub fn process(thread: Pid) -> Option<Pid> {

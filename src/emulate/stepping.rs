@@ -37,10 +37,9 @@ impl Supervisor {
                 return Ok(Resume::ToSystemCall);
             }
             if !it.counts() {
-                return Ok(match self.watched.contains(&it.process) {
-                    true => Resume::ToSystemCall,
-                    false => Resume::Freely,
-                });
+                let watched =
+                    self.watched.contains(&it.process) || self.ignoring_trap.contains(&it.process);
+                return Ok(if watched { Resume::ToSystemCall } else { Resume::Freely });
             }
             if into_handler {
                 // This step ends at the handler's first instruction, and runs nothing.
@@ -73,6 +72,9 @@ impl Supervisor {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         if it.mask.is_none() {
             it.traps_itself = ptrace::registers(thread)?.eflags & TRAP_FLAG != 0;
+            if status::ignores(thread, libc::SIGTRAP) {
+                self.ignoring_trap.insert(it.process);
+            }
             let mask = ptrace::signal_mask(thread)?;
             if mask.has(libc::SIGTRAP) {
                 ptrace::set_signal_mask(thread, mask.without(libc::SIGTRAP))?;

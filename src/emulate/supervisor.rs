@@ -17,6 +17,9 @@ pub struct Supervisor {
     pub(super) threads: HashMap<Pid, Thread>,
     /// Processes that have had a descriptor of an event: all their system calls are looked at.
     pub(super) watched: HashSet<Pid>,
+    /// Processes that ignore SIGTRAP as far as they know: the first step has reset that
+    /// (`kernel/signal.c`, `force_sig_info_to_task`), and it is kept up here.
+    pub(super) ignoring_trap: HashSet<Pid>,
     pub(super) events: Events,
     pub(super) reports: Reports,
     /// Threads that reported before whoever started them did.
@@ -35,6 +38,7 @@ impl Supervisor {
             model,
             threads: HashMap::from([(root, first)]),
             watched: HashSet::new(),
+            ignoring_trap: HashSet::new(),
             events: Events::default(),
             reports: Reports::default(),
             early: HashSet::new(),

@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use super::Waited;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::Retired;
-use crate::emulate::call::{Answer, Call, Then};
+use crate::emulate::call::{Answer, Call, Change, Then};
 use crate::emulate::descriptors;
 use crate::emulate::event::Key;
 use crate::emulate::inject::answer;
@@ -102,6 +102,10 @@ impl Supervisor {
                 self.waits(Waited::Epoll(RuntimeAddr(second), first as i32))
             }
             libc::SYS_select | libc::SYS_pselect6 => self.waits(Waited::Select(RuntimeAddr(second), first)),
+            libc::SYS_rt_sigaction if first == libc::SIGTRAP as u64 => {
+                let set = if second == 0 { Change::None } else { Change::Made };
+                Answer::Kernel(Then::TrapAction { old: RuntimeAddr(third), set })
+            }
             libc::SYS_rt_sigreturn => Answer::Kernel(Then::Returned),
             libc::SYS_clone => return show_child(thread, registers),
             libc::SYS_prctl => self.all_events_of_task(thread, first),
@@ -115,6 +119,22 @@ impl Supervisor {
             return None;
         }
         self.events.of_eventfd(descriptors::eventfd(thread, descriptor as i32)?)
+    }
+
+    /// A program that ignores SIGTRAP reads that, although the first step has reset it.
+    fn trap_action(&mut self, thread: Pid, old: RuntimeAddr, set: Change) -> Result<(), Errno> {
+        let process = self.threads.get(&thread).map(|it| it.process);
+        let Some(process) = process.filter(|it| self.ignoring_trap.contains(it)) else { return Ok(()) };
+        if ptrace::registers(thread)?.rax != 0 {
+            return Ok(());
+        }
+        if old.0 != 0 {
+            memory::write(thread, old, &libc::SIG_IGN.to_ne_bytes())?;
+        }
+        if set == Change::Made {
+            self.ignoring_trap.remove(&process);
+        }
+        Ok(())
     }
 
     fn mapped(&mut self, thread: Pid) -> Result<(), Errno> {
@@ -134,6 +154,7 @@ impl Supervisor {
                 registers.rdi = *value;
                 ptrace::set_registers(thread, &registers)?;
             }
+            Then::TrapAction { old, set } => self.trap_action(thread, *old, *set)?,
             Then::Mapped => self.mapped(thread)?,
             Then::Waited(waited) => self.waited(thread, *waited)?,
             Then::LookForClosed => self.look_for_closed(),
