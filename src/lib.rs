@@ -6,6 +6,9 @@ pub mod check;
 #[doc(hidden)]
 pub mod cli;
 pub mod doctor;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod emulate;
 pub mod event;
 pub mod handler;
 pub mod image;

@@ -27,9 +27,10 @@ Examples:
   overstep trace -f gcd -o t.ostrace -- ./a.out 48 18  keep the trace, then list or check it:
   overstep list t.ostrace; overstep check t.ostrace
   overstep doctor                                      what this machine can do, and what to change
+  overstep emulate -- perf stat -e instructions:u true count where there is no counter
 
 Not there yet: attaching to a running process, following children (one process of the tree is traced), \
-`diff`, `validate`, `emulate`, the `instructions` engine, list formats beyond text and JSON.";
+`diff`, `validate`, the `instructions` engine, list formats beyond text and JSON.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -45,6 +46,8 @@ pub enum Command {
     Symbols(super::symbols::Arguments),
     /// Say what this machine can do, what it cannot, and the remedy
     Doctor(super::doctor::Arguments),
+    /// Run a program under a software PMU, on a machine that has none
+    Emulate(super::emulate::Arguments),
     /// Print a shell's completion script
     Completions(super::completions::Arguments),
     /// Print the manual page (roff)

@@ -38,17 +38,18 @@ fn parse() -> Result<Overstep, u8> {
         {
             exit::HOLDS
         }
-        _ if is_trace() => exit::OVERSTEP_FAILED,
+        _ if runs_a_program() => exit::OVERSTEP_FAILED,
         _ => exit::USAGE,
     })
 }
 
-/// Whether the command line, right or wrong, is one of `trace`: its statuses leave the low ones to the program.
-fn is_trace() -> bool {
+/// Whether the command line, right or wrong, is one of `trace` or `emulate`: their statuses leave the low ones to the
+/// program.
+fn runs_a_program() -> bool {
     std::env::args_os()
         .skip(1)
         .find(|word| !word.to_string_lossy().starts_with('-'))
-        .is_some_and(|it| it == "trace")
+        .is_some_and(|it| it == "trace" || it == "emulate")
 }
 
 fn run(overstep: Overstep) -> Result<Outcome, Failure> {
@@ -59,6 +60,7 @@ fn run(overstep: Overstep) -> Result<Outcome, Failure> {
         Command::Check(arguments) => super::check::run(&arguments),
         Command::Symbols(arguments) => super::symbols::run(&arguments),
         Command::Doctor(arguments) => super::doctor::run(&arguments),
+        Command::Emulate(arguments) => super::emulate::run(&arguments),
         Command::Completions(arguments) => super::completions::run(&arguments),
         Command::Man(arguments) => super::man::run(&arguments),
     }

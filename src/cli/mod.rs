@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod emulate;
 mod entry;
 mod exit;
 mod inherited;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::source::Arrow;
 
 /// A layer and what it may import: whole folders, or `folder::module` where only a part is meant.
-const TABLE: [(&str, &[&str]); 15] = [
+const TABLE: [(&str, &[&str]); 16] = [
     ("address", &[]),
     ("raw", &[]),
     ("registers", &["address"]),
@@ -40,6 +40,8 @@ const TABLE: [(&str, &[&str]); 15] = [
     // `check` and `listing` for what the library hands back.
     ("session", &["address", "raw", "registers", "event", "handler", "record", "image", "check", "listing"]),
     ("doctor", &["address", "raw", "registers", "record", "event"]),
+    // A process of its own: it shares nothing with the tracer but what an address is.
+    ("emulate", &["address"]),
     (
         "cli",
         &[
@@ -53,6 +55,7 @@ const TABLE: [(&str, &[&str]); 15] = [
             "listing",
             "session",
             "doctor",
+            "emulate",
             ROOT,
         ],
     ),

@@ -15,5 +15,6 @@ pub use functions::look_up;
 pub use inlined::refusal as inlined_everywhere;
 pub use libraries::libraries;
 pub use lines::{Line, functions_at};
+pub use privilege::{Gain, gained_by};
 pub use program::{Program, resolve};
 pub use refusal::{file_name, loadable};

@@ -1,0 +1,51 @@
+//! A system call that a thread is in.
+
+use super::calls::Waited;
+use super::event::Key;
+use crate::address::RuntimeAddr;
+
+/// From its entry to its exit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub number: i64,
+    pub then: Then,
+}
+
+/// What is left to do at its exit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Then {
+    Nothing,
+    /// F_GETFL of an event's descriptor: O_ASYNC is missing in it.
+    ShowAsync(Key),
+    /// Its first argument was changed on the way in: this is the program's.
+    RestoreFirst(u64),
+    /// A descriptor of an event was closed: was it the last?
+    LookForClosed,
+    /// A mapping of code, which readers of a ring buffer have to know.
+    Mapped,
+    /// It has waited for descriptors, of events among others.
+    Waited(Waited),
+    /// The disposition of SIGTRAP was read to this place (zero: nowhere), and perhaps set.
+    TrapAction { old: RuntimeAddr, set: Change },
+    /// The return from a signal handler.
+    Returned,
+}
+
+/// Whether a call changes what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    None,
+    Made,
+}
+
+/// How an intercepted call is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The kernel does it.
+    Kernel(Then),
+    /// Done; this is the result.
+    Value(u64),
+    Error(nix::errno::Errno),
+    /// Other calls were made in its place, and the thread stands at its exit.
+    Made,
+}

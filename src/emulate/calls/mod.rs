@@ -1,0 +1,11 @@
+//! The system calls that may concern an emulated event, one group a file.
+
+mod control;
+mod descriptor;
+mod entry;
+mod map;
+mod open;
+mod value;
+mod wait;
+
+pub use wait::Waited;

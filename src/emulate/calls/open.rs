@@ -1,0 +1,149 @@
+//! `perf_event_open(2)`.
+
+use std::os::fd::RawFd;
+
+use nix::errno::Errno;
+use nix::unistd::Pid;
+use perf_event_open_sys::bindings as sys;
+
+use crate::address::RuntimeAddr;
+use crate::emulate::attr::{self, Attr, Counted};
+use crate::emulate::call::{Answer, Then};
+use crate::emulate::descriptors;
+use crate::emulate::event::{Event, Key};
+use crate::emulate::inject::Injection;
+use crate::emulate::instance::{Instance, Role, Switch};
+use crate::emulate::ptrace::Registers;
+use crate::emulate::supervisor::Supervisor;
+
+const NONE: i32 = -1;
+
+/// What is asked for, apart from who asks.
+struct Request {
+    attr: Attr,
+    counted: Counted,
+    target: Pid,
+    leader: Option<Key>,
+    cpu: i32,
+    flags: u64,
+}
+
+impl Supervisor {
+    pub(super) fn open(&mut self, thread: Pid, registers: &Registers) -> Result<Answer, Errno> {
+        let Some(request) = self.asked_of_us(thread, registers) else {
+            return Ok(Answer::Kernel(Then::Nothing));
+        };
+        let Some(process) = self.threads.get(&thread).map(|it| it.process) else { return Err(Errno::ESRCH) };
+        let mut injection = Injection::begin(thread, *registers, &mut self.reports)?;
+        // What is wrong with a request, and in which order, is the kernel's to say …
+        let group = if request.leader.is_some() { NONE as u64 } else { registers.r10 };
+        let real = [registers.rdi, registers.rsi, registers.rdx, group, registers.r8, 0];
+        match injection.call(libc::SYS_perf_event_open, real)? {
+            // … up to the point where it finds no PMU. One that is there is not to be used.
+            Ok(descriptor) => {
+                let _ = injection.call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0])?;
+            }
+            Err(Errno::ENOENT | Errno::EOPNOTSUPP | Errno::ENODEV) => {}
+            Err(errno) => {
+                injection.end(Err(errno))?;
+                return Ok(Answer::Made);
+            }
+        }
+        if let Err(errno) = acceptable(&request, &self.events, self.model.min_period) {
+            injection.end(Err(errno))?;
+            return Ok(Answer::Made);
+        }
+        let flags =
+            if request.flags & u64::from(sys::PERF_FLAG_FD_CLOEXEC) != 0 { libc::EFD_CLOEXEC } else { 0 };
+        let descriptor = match injection.call(libc::SYS_eventfd2, [0, flags as u64, 0, 0, 0, 0])? {
+            Ok(descriptor) => descriptor as RawFd,
+            Err(errno) => {
+                injection.end(Err(errno))?;
+                return Ok(Answer::Made);
+            }
+        };
+        let duplicate = descriptors::duplicate(process, descriptor)
+            .and_then(|it| Ok((it, descriptors::eventfd(thread, descriptor).ok_or(Errno::ENOSYS)?)));
+        match duplicate {
+            Ok(duplicate) => {
+                injection.end(Ok(descriptor as u64))?;
+                self.opened(thread, &request, duplicate);
+                self.watch(process);
+            }
+            Err(errno) => {
+                let _ = injection.call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0])?;
+                injection.end(Err(errno))?;
+            }
+        }
+        Ok(Answer::Made)
+    }
+
+    /// The request, when it is for the emulated PMU; the kernel answers everything else.
+    fn asked_of_us(&self, thread: Pid, registers: &Registers) -> Option<Request> {
+        let attr = attr::read(thread, RuntimeAddr(registers.rdi)).ok()?;
+        let counted = Counted::asked(&attr)?;
+        let (pid, cpu, group) = (registers.rsi as i32, registers.rdx as i32, registers.r10 as i32);
+        // Whole CPUs, control groups and processes that are not under this supervisor are left to the kernel.
+        if pid < 0 || registers.r8 & u64::from(sys::PERF_FLAG_PID_CGROUP) != 0 {
+            return None;
+        }
+        let target = if pid == 0 { thread } else { Pid::from_raw(pid) };
+        if !self.threads.contains_key(&target) {
+            return None;
+        }
+        let leader = match group {
+            NONE => None,
+            descriptor => Some(self.event_of(thread, descriptor as u64)?),
+        };
+        Some(Request { attr, counted, target, leader, cpu, flags: registers.r8 })
+    }
+
+    fn opened(&mut self, creator: Pid, request: &Request, descriptor: (std::os::fd::OwnedFd, u64)) {
+        let id = self.events.next_id();
+        let mut event = Event::new(id, request.attr, request.counted, descriptor, &self.model);
+        (event.target, event.creator) = (request.target, creator);
+        (event.leader, event.cpu) = (request.leader, request.cpu);
+        let key = self.events.insert(event);
+        if let Some(leader) = request.leader.and_then(|leader| self.events.get_mut(leader)) {
+            leader.siblings.push(key);
+        }
+        let switch = if request.attr.disabled() == 1 { Switch::Off } else { Switch::On };
+        let on_exec = request.attr.enable_on_exec() == 1;
+        let instance = Instance::new(key, Role::Own, switch, on_exec, &self.model);
+        if let Some(target) = self.threads.get_mut(&request.target) {
+            target.instances.push(instance);
+        }
+        self.reschedule(request.target);
+        self.settle(key);
+    }
+
+    /// From now on all system calls of the process are looked at.
+    fn watch(&mut self, process: Pid) {
+        if self.watched.insert(process) {
+            let running: Vec<Pid> =
+                self.threads.values().filter(|it| it.process == process).map(|it| it.id).collect();
+            running.into_iter().for_each(|thread| self.interrupt(thread));
+        }
+    }
+}
+
+/// The rules that the kernel checks after it has found a PMU (`kernel/events/core.c`, `perf_event_open`).
+fn acceptable(
+    request: &Request,
+    events: &crate::emulate::table::Events,
+    min_period: Option<u64>,
+) -> Result<(), Errno> {
+    attr::supported(&request.attr)?;
+    let period = attr::period(&request.attr);
+    if period != 0 && min_period.is_some_and(|least| period < least) {
+        return Err(Errno::EINVAL);
+    }
+    let Some(leader) = request.leader.and_then(|leader| events.get(leader)) else { return Ok(()) };
+    let mismatched = leader.leader.is_some()
+        || leader.target != request.target
+        || leader.cpu != request.cpu
+        || leader.attr.inherit() != request.attr.inherit()
+        || request.attr.exclusive() == 1
+        || request.attr.pinned() == 1;
+    if mismatched { Err(Errno::EINVAL) } else { Ok(()) }
+}

@@ -1,0 +1,198 @@
+//! Overflows become signals, and every signal passes here before the program gets it.
+
+#![allow(unsafe_code, reason = "fcntl takes a pointer to the owner, kill a process group")]
+
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+use nix::unistd::Pid;
+
+use super::attr::Retired;
+use super::event::{Event, Key, Overflow};
+use super::instance::Boundary;
+use super::instruction::Kind;
+use super::ptrace::{self, SignalInfo};
+use super::signal::{self, Meaning, TRAP_PERF};
+use super::supervisor::Supervisor;
+use super::thread::HeldTrap;
+
+const F_GETSIG: i32 = 11;
+const F_GETOWN_EX: i32 = 16;
+const OWNER_THREAD: i32 = 0;
+const OWNER_PROCESS: i32 = 1;
+/// `si_code` of the stop at a handler's first instruction (`kernel/signal.c`, `ptrace_notify`).
+const HANDLER_ENTERED: i32 = libc::SIGTRAP;
+
+impl Supervisor {
+    /// Tells whoever listens to the event of its overflow in `thread`.
+    pub(super) fn announce(&mut self, thread: Pid, key: Key, overflow: Overflow) {
+        if let Ok(at) = ptrace::instruction_pointer(thread) {
+            self.sample(thread, key, at);
+        }
+        let Some(event) = self.events.get(key) else { return };
+        if overflow.lost {
+            return;
+        }
+        if event.asynchronous.is_some() {
+            send_async(event, overflow);
+        }
+        if event.attr.sigtrap() == 1 {
+            let info = signal::by_sigtrap(event.attr.type_, event.attr.sig_data);
+            let _ = self.send_trap(thread, info);
+        }
+    }
+
+    /// Sends a thread a SIGTRAP, which waits while the program blocks it.
+    pub(super) fn send_trap(&mut self, thread: Pid, mut info: SignalInfo) -> Result<(), Errno> {
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+        if !matches!(it.trap, HeldTrap::None) {
+            // SIGTRAP does not queue: one is pending already.
+            return Ok(());
+        }
+        let stripped = it.mask.is_some();
+        let mask = match it.mask {
+            Some(mask) => mask,
+            None => ptrace::signal_mask(thread)?,
+        };
+        if mask.has(libc::SIGTRAP) {
+            signal::mark_asynchronous(&mut info);
+            if stripped {
+                it.trap = HeldTrap::Waiting(info);
+                return Ok(());
+            }
+        }
+        self.queue_trap(thread, info);
+        Ok(())
+    }
+
+    pub(super) fn queue_trap(&mut self, thread: Pid, info: SignalInfo) {
+        let Some(it) = self.threads.get_mut(&thread) else { return };
+        it.trap = HeldTrap::Queued(info);
+        let stand_in = signal::standing_for(Meaning::HeldTrap, libc::SIGTRAP);
+        let _ = ptrace::queue(it.process, Some(thread), libc::SIGTRAP, &stand_in);
+    }
+
+    /// A signal is about to be delivered: the one to go on with, 0 for none.
+    pub(super) fn signal(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
+        let step = self.threads.get(&thread).and_then(|it| it.step.filter(|_| !it.traps_itself));
+        if let (libc::SIGTRAP, Some(step)) = (number, step) {
+            let now = ptrace::instruction_pointer(thread)?;
+            if step.has_surely_run(now) {
+                self.stepped(thread, now)?;
+                return Ok(0);
+            }
+        }
+        let info = ptrace::signal_info(thread)?;
+        if let Some(meaning) = signal::meaning(&info) {
+            self.put_right(thread, number, meaning)?;
+            if number == libc::SIGTRAP && self.ignores_trap(thread) {
+                return Ok(0);
+            }
+            return self.deliver(thread, number);
+        }
+        if number != libc::SIGTRAP {
+            return self.deliver(thread, number);
+        }
+        let step = self.threads.get(&thread).and_then(|it| it.step);
+        match (info.si_code, step) {
+            (HANDLER_ENTERED, _) => Ok(0),
+            (libc::TRAP_TRACE | libc::TRAP_BRKPT | libc::TRAP_HWBKPT, Some(step)) => {
+                let own =
+                    step.kind == Kind::OwnTrap || self.threads.get(&thread).is_some_and(|it| it.traps_itself);
+                self.stepped(thread, ptrace::instruction_pointer(thread)?)?;
+                if own { self.deliver(thread, number) } else { Ok(0) }
+            }
+            // `int3` has retired; its trap is the program's.
+            (libc::SI_KERNEL, Some(step)) if step.kind == Kind::OwnTrap => {
+                self.stepped(thread, ptrace::instruction_pointer(thread)?)?;
+                self.deliver(thread, number)
+            }
+            (TRAP_PERF, _) => self.foreign_trap(thread, info),
+            (code, _) if code <= 0 => self.foreign_trap(thread, info),
+            _ => self.deliver(thread, number),
+        }
+    }
+
+    /// A SIGTRAP that comes from elsewhere waits while the program blocks it: the real mask lacks it.
+    fn foreign_trap(&mut self, thread: Pid, mut info: SignalInfo) -> Result<i32, Errno> {
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+        if it.mask.is_some_and(|mask| mask.has(libc::SIGTRAP)) {
+            if matches!(it.trap, HeldTrap::None) {
+                signal::mark_asynchronous(&mut info);
+                it.trap = HeldTrap::Waiting(info);
+            }
+            return Ok(0);
+        }
+        if self.ignores_trap(thread) {
+            return Ok(0);
+        }
+        self.deliver(thread, libc::SIGTRAP)
+    }
+
+    fn ignores_trap(&self, thread: Pid) -> bool {
+        self.threads.get(&thread).is_some_and(|it| self.ignoring_trap.contains(&it.process))
+    }
+
+    /// Replaces one of our stand-ins by what it stands for.
+    fn put_right(&mut self, thread: Pid, number: i32, meaning: Meaning) -> Result<(), Errno> {
+        let info = match meaning {
+            Meaning::Overflow(notice, descriptor) => signal::by_async(number, notice, descriptor),
+            Meaning::Plain => signal::plain(number),
+            Meaning::HeldTrap => {
+                let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+                match std::mem::replace(&mut it.trap, HeldTrap::None) {
+                    HeldTrap::Queued(info) | HeldTrap::Waiting(info) => info,
+                    HeldTrap::None => signal::plain(number),
+                }
+            }
+        };
+        ptrace::set_signal_info(thread, &info)
+    }
+
+    /// The kernel saves the mask in the handler's frame: it has to be the program's.
+    fn deliver(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
+        self.interrupted_in_user_mode(thread);
+        self.restore_mask(thread)?;
+        Ok(number)
+    }
+
+    /// A signal is delivered by the kernel: a skid that was still to come has ended.
+    fn interrupted_in_user_mode(&mut self, thread: Pid) {
+        self.retire(thread, Retired::default(), Boundary::Kernel);
+    }
+}
+
+/// O_ASYNC: the signal of F_SETSIG to the owner (`fs/fcntl.c`, `send_sigio`).
+fn send_async(event: &Event, overflow: Overflow) {
+    let Some(descriptor) = event.asynchronous else { return };
+    let file = event.file.as_raw_fd();
+    // SAFETY: F_GETSIG takes no argument.
+    let signal = unsafe { libc::fcntl(file, F_GETSIG) };
+    let mut owner = [0i32; 2];
+    // SAFETY: F_GETOWN_EX writes `struct f_owner_ex`, two ints.
+    if unsafe { libc::fcntl(file, F_GETOWN_EX, &raw mut owner) } != 0 || owner[1] == 0 {
+        return;
+    }
+    let send = |signal, meaning| {
+        let info = signal::standing_for(meaning, signal);
+        let id = Pid::from_raw(owner[1]);
+        match owner[0] {
+            OWNER_THREAD => ptrace::queue(process_of(id), Some(id), signal, &info),
+            OWNER_PROCESS => ptrace::queue(id, None, signal, &info),
+            // A whole group gets the number; nobody in it can be told the rest.
+            _ => nix::sys::signal::killpg(id, nix::sys::signal::Signal::try_from(signal).ok()),
+        }
+    };
+    let sent = match signal {
+        number if number > 0 => send(number, Meaning::Overflow(overflow.notice, descriptor)),
+        _ => Err(Errno::EAGAIN),
+    };
+    // Without F_SETSIG, and when the queue is full.
+    if sent == Err(Errno::EAGAIN) {
+        let _ = send(libc::SIGIO, Meaning::Plain);
+    }
+}
+
+fn process_of(thread: Pid) -> Pid {
+    super::status::process(thread).unwrap_or(thread)
+}

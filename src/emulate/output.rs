@@ -1,0 +1,108 @@
+//! What is written to ring buffers, and who is woken by it.
+
+use nix::unistd::Pid;
+use perf_event_open_sys::bindings as sys;
+
+use super::attr::Attr;
+use super::event::{Event, Key};
+use super::read_format;
+use super::record::{self, Identity, Mapping};
+use super::ring::Wakeup;
+use super::supervisor::Supervisor;
+use crate::address::RuntimeAddr;
+
+impl Supervisor {
+    /// A sample of an overflow in `thread`, which stands at `at`.
+    pub(super) fn sample(&mut self, thread: Pid, key: Key, at: RuntimeAddr) {
+        let Some(identity) = self.identity(thread, key) else { return };
+        let Some(event) = self.events.get(key) else { return };
+        let values = read_format::values(&self.events, key);
+        let bytes = record::sample(&event.attr, identity, at, event.period, &values);
+        self.write(key, &bytes, 1);
+    }
+
+    /// The records that explain an image's addresses to a reader.
+    pub(super) fn describe_image(&mut self, thread: Pid) {
+        let mappings = record::executable_mappings(thread);
+        self.describe(thread, |attr| attr.comm() == 1, record::executed);
+        for mapping in mappings {
+            self.describe_mapping(thread, &mapping);
+        }
+    }
+
+    pub(super) fn describe_mapping(&mut self, thread: Pid, mapping: &Mapping) {
+        let wanted = |attr: &Attr| attr.mmap() == 1 || attr.mmap2() == 1;
+        self.describe(thread, wanted, |attr, identity| mapping.record(attr, identity));
+    }
+
+    /// A thread or process has begun or ended.
+    pub(super) fn describe_task(&mut self, reporter: Pid, kind: sys::perf_event_type, task: record::Task) {
+        self.describe(
+            reporter,
+            |attr| attr.task() == 1,
+            |attr, identity| record::task(kind, attr, identity, task),
+        );
+    }
+
+    /// Writes a record for each event in `thread` that wants one.
+    fn describe(
+        &mut self,
+        thread: Pid,
+        wants: impl Fn(&Attr) -> bool,
+        record: impl Fn(&Attr, Identity) -> Vec<u8>,
+    ) {
+        let Some(it) = self.threads.get(&thread) else { return };
+        let keys: Vec<Key> = it.instances.iter().filter(|it| it.active).map(|it| it.event).collect();
+        for key in keys {
+            let attr = match self.events.get(key) {
+                Some(event) if wants(&event.attr) => event.attr,
+                _ => continue,
+            };
+            if let Some(identity) = self.identity(thread, key) {
+                self.write(key, &record(&attr, identity), 0);
+            }
+        }
+    }
+
+    fn identity(&self, thread: Pid, key: Key) -> Option<Identity> {
+        let it = self.threads.get(&thread)?;
+        let event = self.events.get(key)?;
+        Some(Identity {
+            process: it.process,
+            thread,
+            time: event.time(),
+            event: event.id,
+            cpu: it.cpu as u32,
+        })
+    }
+
+    fn write(&mut self, key: Key, bytes: &[u8], samples: u64) {
+        let into = self.events.get(key).and_then(|event| event.output).unwrap_or(key);
+        let Some(event) = self.events.get_mut(into) else { return };
+        let Some(ring) = &mut event.ring else { return };
+        if ring.append(bytes, samples) == Wakeup::Due {
+            event.wake();
+        }
+    }
+
+    /// Whether nothing more is to be expected of the event: it has no buffer, or all its threads have ended.
+    pub(super) fn hung_up(&self, key: Key) -> bool {
+        let has_buffer = |event: &Event| {
+            let into = event.output.and_then(|output| self.events.get(output)).unwrap_or(event);
+            into.ring.is_some()
+        };
+        let alive = self.threads.values().any(|it| it.instances.iter().any(|it| it.event == key));
+        !alive || !self.events.get(key).is_some_and(has_buffer)
+    }
+
+    /// Makes the eventfd say what the event would.
+    pub(super) fn settle(&mut self, key: Key) {
+        let hung_up = self.hung_up(key);
+        if let Some(event) = self.events.get(key) {
+            event.quiet();
+            if hung_up {
+                event.wake();
+            }
+        }
+    }
+}

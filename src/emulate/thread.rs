@@ -1,0 +1,97 @@
+//! The supervisor's picture of one thread.
+
+use nix::unistd::Pid;
+
+use super::call::Call;
+use super::instance::{Instance, Role, Switch};
+use super::instruction::Next;
+use super::ptrace::{SignalInfo, SignalMask};
+use super::status;
+use super::table::Events;
+use crate::address::RuntimeAddr;
+
+/// A SIGTRAP of the program's that cannot be delivered yet.
+#[derive(Clone, Copy)]
+pub enum HeldTrap {
+    None,
+    /// The program has blocked it: it waits here, because the kernel would deliver it.
+    Waiting(SignalInfo),
+    /// It waits in the kernel, as one of ours that stands for it.
+    Queued(SignalInfo),
+}
+
+pub struct Thread {
+    pub id: Pid,
+    pub process: Pid,
+    pub instances: Vec<Instance>,
+    /// The system call it is in, between entry and exit.
+    pub call: Option<Call>,
+    /// The instruction it was sent to run alone.
+    pub step: Option<Next>,
+    /// Where it stands, as far as that is known at this stop.
+    pub at: Option<RuntimeAddr>,
+    /// The program has set the trap flag itself: each step is also a trap of its own.
+    pub traps_itself: bool,
+    /// The program's own mask, while the real one lacks SIGTRAP for a step.
+    pub mask: Option<SignalMask>,
+    pub trap: HeldTrap,
+    /// The CPU it is taken to run on: the first of those it may, so that a run does not depend on the scheduler.
+    pub cpu: i32,
+    /// Retired while something counted.
+    pub instructions: u64,
+    /// It is known to be stopped, or about to be told to go on.
+    pub stopped: bool,
+    pub interrupted: bool,
+}
+
+impl Thread {
+    #[must_use]
+    pub fn new(id: Pid, process: Pid) -> Self {
+        Self {
+            id,
+            process,
+            instances: Vec::new(),
+            call: None,
+            step: None,
+            at: None,
+            traps_itself: false,
+            mask: None,
+            trap: HeldTrap::None,
+            cpu: status::first_cpu(id),
+            instructions: 0,
+            stopped: true,
+            interrupted: false,
+        }
+    }
+
+    /// Whether any event counts in it, so that it must be stepped.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.instances.iter().any(|instance| instance.active)
+    }
+
+    /// Works out anew which of its events count: those enabled in a group whose leader is.
+    pub fn schedule(&mut self, events: &mut Events) {
+        for place in 0..self.instances.len() {
+            let instance = &self.instances[place];
+            let leader = events.get(instance.event).and_then(|event| event.leader);
+            let led = leader.is_none_or(|leader| {
+                self.instances.iter().any(|it| it.event == leader && it.switch == Switch::On)
+            });
+            let cpu = events.get(instance.event).map_or(-1, |event| event.cpu);
+            let here = cpu == -1 || cpu == self.cpu;
+            let active = led && here && instance.switch == Switch::On;
+            if active != instance.active {
+                let instance = &mut self.instances[place];
+                instance.active = active;
+                let Some(event) = events.get_mut(instance.event) else { continue };
+                if active {
+                    instance.start(event.period);
+                }
+                if instance.role == Role::Own {
+                    event.clock(active);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! `overstep emulate`: programs of our own for each way an event is used, with what exactly they have to print.
+
+mod buffer;
+mod delivery;
+mod model;
+mod oracle;
+mod sharing;
+mod support;
