@@ -38,6 +38,8 @@ fn at_the_file_size_limit_the_trace_ends_and_stays_readable() {
         registers: false,
         memory: false,
         patch: false,
+        tail: 0,
+        period: 0,
     };
     let control = Arc::new(SharedControl::create(&settings, &[]).expect("memfd"));
     let parents: File = file.reopen().expect("descriptor");

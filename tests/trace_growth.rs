@@ -33,6 +33,8 @@ fn settings() -> Settings {
         registers: true,
         memory: false,
         patch: false,
+        tail: 0,
+        period: 0,
     }
 }
 

@@ -73,6 +73,8 @@ fn trace_of_a_killed_writer(after: Duration) -> Trace {
         registers: true,
         memory: false,
         patch: false,
+        tail: 0,
+        period: 0,
     };
     let file = tempfile::NamedTempFile::new().expect("temporary file");
     let control = Arc::new(SharedControl::create(&settings, &[]).expect("memfd"));

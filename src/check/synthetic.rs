@@ -363,6 +363,7 @@ fn header() -> TraceHeader {
         decoder: DecoderVendor::Amd,
         command: vec!["./a.out".to_owned(), "48".to_owned(), "18".to_owned()],
         functions: vec!["gcd".to_owned()],
+        calibration: None,
         started: 1_764_432_000,
     }
 }

@@ -11,3 +11,4 @@ pub mod open;
 pub mod probe;
 pub mod rearm;
 pub mod siginfo;
+pub mod tail;

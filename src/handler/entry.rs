@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use super::code::name_target;
+use super::counter::COUNTER_TAG;
 use super::frames::Frame;
 use super::process::{Process, set_mask};
 use super::program_handler;
@@ -14,8 +15,10 @@ use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
+use crate::event::tail::handler_with_tail;
 use crate::image::memory::Memory;
 use crate::raw;
+use crate::record::control::Engine;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
 use crate::registers::flag;
@@ -42,21 +45,42 @@ enum Sender {
     /// A trigger or a return guard: standing breakpoints, told apart by address.
     Standing,
     TrapFlag,
+    /// The instruction counter has overflowed.
+    Counter,
     Program,
 }
 
-/// The handler of SIGTRAP, and of the fasync signals while such an event is armed.
-///
-/// # Signal safety
-/// Runs with all signals blocked, on the alternate stack where one is set. Raw system calls only; libc's errno
-/// is never touched. See `docs/signal-safety.md`.
-///
-/// # Safety
-/// Called by the kernel as a handler with SA_SIGINFO, and by nobody else.
-pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
+handler_with_tail! {
+    /// The handler of SIGTRAP, and of the fasync signals while such an event is armed.
+    ///
+    /// # Signal safety
+    /// Runs with all signals blocked, on the alternate stack where one is set. Raw system calls only; libc's errno
+    /// is never touched. See `docs/signal-safety.md`.
+    ///
+    /// # Safety
+    /// Called by the kernel as a handler with SA_SIGINFO, and by nobody else.
+    pub on_signal => handled
+}
+
+/// What [`on_signal`] does before its tail: the counter that the tail is to re-arm, or -1.
+unsafe extern "C" fn handled(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) -> i32 {
+    let Some(process) = Process::current() else { return -1 };
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
-    let Some(context) = (unsafe { context.as_mut() }) else { return };
-    let Some(process) = Process::current() else { return };
+    if let Some(context) = unsafe { context.as_mut() } {
+        handle(process, signal, info, context);
+    }
+    if process.settings.engine != Engine::Instructions {
+        return -1;
+    }
+    process.threads.find(raw::gettid()).map_or(-1, |thread| thread.counter.to_arm())
+}
+
+fn handle(
+    process: &'static Process,
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: &mut libc::ucontext_t,
+) {
     let mut saved = Saved::new(context);
     if signal == libc::SIGTRAP
         && let Some(number) = wrapper::trapped_at(saved.rip())
@@ -82,18 +106,21 @@ pub unsafe extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, cont
 fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t, patched: bool) -> Sender {
     // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
     let code = unsafe { (*info).si_code };
+    let counts = process.settings.engine == Engine::Instructions;
+    let overflow = if counts { Sender::Counter } else { Sender::Step };
     if signal == process.fasync_signal {
-        return if (POLL_IN..=POLL_HUP).contains(&code) { Sender::Step } else { Sender::Program };
+        return if (POLL_IN..=POLL_HUP).contains(&code) { overflow } else { Sender::Program };
     }
     if signal == libc::SIGIO {
         // Plain SIGIO stands in for a real-time signal that found its queue full (kernel-facts 5).
-        return if code == SI_KERNEL { Sender::Step } else { Sender::Program };
+        return if code == SI_KERNEL { overflow } else { Sender::Program };
     }
     match code {
         SI_KERNEL if patched => Sender::Standing,
         TRAP_TRACE => Sender::TrapFlag,
         TRAP_PERF => match perf_field(info, 24) {
             STEP_TAG => Sender::Step,
+            COUNTER_TAG => Sender::Counter,
             TRIGGER_TAG | GUARD_TAG => Sender::Standing,
             _ => Sender::Program,
         },
@@ -132,6 +159,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
         return sender != Sender::TrapFlag;
     };
     let mut saved = saved;
+    let counted = thread.counter.stop(process);
     if let Some(patched) = thread.stepping_over.filter(|patched| *patched != rip) {
         process.patches.stepped_over(patched);
         thread.stepping_over = None;
@@ -149,7 +177,17 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();
     let traced = stepper.thread.phase.is_traced();
-    if asynchronous {
+    if sender == Sender::Counter {
+        let late = counted.is_none_or(|counted| !counted.overflowed);
+        stepper.thread.counter.overdue = stepper.thread.counter.overdue.saturating_sub(1);
+        match counted {
+            _ if stepper.thread.phase != Phase::Stepping => stepper.pass_standing(),
+            // The stop that it stands for was taken by another signal.
+            _ if late => stepper.await_stop(stepper.thread.expected, false),
+            Some(counted) => stepper.overflowed(counted.retired),
+            None => stepper.pass_standing(),
+        }
+    } else if asynchronous {
         if traced {
             stepper.find_again();
         }
@@ -165,6 +203,10 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
         stepper.returned_unseen();
     } else if sender == Sender::TrapFlag {
         stepper.trap_elsewhere();
+    } else if let Some(counted) = counted
+        && stepper.thread.phase == Phase::Stepping
+    {
+        stepper.overflowed(counted.retired);
     } else {
         // A breakpoint on the way: a native stretch that passes its own resume address deeper down.
         stepper.pass_standing();
@@ -352,8 +394,11 @@ impl Stepper<'_> {
     }
 
     pub(super) fn note_lost(&mut self, reason: LostReason) {
-        let lost =
-            Marker::Lost { reason, expected: self.thread.expected, found: self.saved.rip(), detail: 0 };
+        self.note_lost_rows(reason, 0);
+    }
+
+    pub(super) fn note_lost_rows(&mut self, reason: LostReason, detail: u64) {
+        let lost = Marker::Lost { reason, expected: self.thread.expected, found: self.saved.rip(), detail };
         let _ = self.thread.writer.marker(&self.process.buffer, &lost);
     }
 }

@@ -70,6 +70,11 @@ impl Frames {
         self.used.checked_sub(1).and_then(|last| self.open.get(last)).copied()
     }
 
+    /// The frame `n` places below the top one.
+    pub(super) fn below_top(&self, n: usize) -> Option<Frame> {
+        self.used.checked_sub(n + 1).and_then(|place| self.open.get(place)).copied()
+    }
+
     /// Open calls inside the traced function: 0 in the function itself, -1 once it is over.
     pub(super) fn depth(&self) -> i32 {
         self.used as i32 - 1

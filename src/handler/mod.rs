@@ -7,6 +7,7 @@
 
 mod blocks;
 mod code;
+pub mod counter;
 pub mod doors;
 pub mod entry;
 mod frames;
@@ -19,6 +20,7 @@ pub(crate) mod perf;
 pub mod process;
 mod program_handler;
 pub mod program_signals;
+mod reconstruct;
 mod restartable;
 mod saved;
 pub mod sigaction;

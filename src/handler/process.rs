@@ -18,7 +18,7 @@ use crate::image::decode::Vendor;
 use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
-use crate::record::control::{Delivery, Progress, Settings};
+use crate::record::control::{Delivery, Engine, Progress, Settings};
 use crate::record::modules::ModuleRef;
 
 /// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
@@ -274,8 +274,14 @@ impl Process {
         }
     }
 
+    /// How the moving breakpoint's hits come: next to a counter, in the way that needs no re-arming.
+    pub(super) fn step_delivery(&self) -> Delivery {
+        let counts = self.settings.engine == Engine::Instructions;
+        if counts { Delivery::Sigtrap } else { self.settings.delivery }
+    }
+
     pub(super) fn step_event(&'static self) -> Breakpoint {
-        Breakpoint::closed(self, self.step_attr, self.settings.delivery)
+        Breakpoint::closed(self, self.step_attr, self.step_delivery())
     }
 
     pub(super) fn guard_event(&'static self) -> Breakpoint {

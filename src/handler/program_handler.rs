@@ -33,6 +33,7 @@ pub(super) fn begin(process: &'static Process, signal: i32, mut saved: Saved<'_>
     }
     saved.go_to(RuntimeAddr(action.handler));
     let Some(thread) = thread else { return };
+    let _ = thread.counter.stop(process);
     let traced = thread.phase.is_traced() && !thread.nesting.is_full();
     let mut stepper = Stepper { process, thread, saved, tid };
     if traced {

@@ -41,6 +41,7 @@ impl Stepper<'_> {
         self.thread.registers = registers;
         self.thread.rows = 0;
         self.thread.count_call();
+        (self.thread.counter.overdue, self.thread.counter.zero_steps) = (0, 0);
         let begun = self.thread.writer.begin_call(&self.process.buffer, self.tid, call, function, &registers);
         if begun.is_err() {
             return self.mute(LostReason::NoRoom, 0);
@@ -163,12 +164,20 @@ impl Stepper<'_> {
         let stop =
             if leaves_call || to_restorer { Some(next) } else { self.walk(&first, registers, next, rsp) };
         match stop {
-            Some(stop) => self.await_stop(stop, needs_breakpoint(first.class)),
+            Some(stop) => {
+                let counts = self.process.settings.engine == Engine::Instructions;
+                self.await_stop(stop, !counts && needs_breakpoint(first.class));
+            }
             None => self.mute(LostReason::NoRoom, 0),
         }
     }
 
-    fn stays_in_scope(&self, address: RuntimeAddr) -> bool {
+    /// One more instruction that the next stop proves; `false` when there is no place for it.
+    pub(super) fn push_pending(&mut self, fetched: Fetched, next: RuntimeAddr, depth: i32) -> bool {
+        self.thread.pending.push(PendingRow { fetched, next, depth })
+    }
+
+    pub(super) fn stays_in_scope(&self, address: RuntimeAddr) -> bool {
         self.thread.sliding.is_some()
             || self.process.image().in_scope(address)
             || self.process.function_at(address).is_some()
@@ -241,7 +250,7 @@ impl Stepper<'_> {
     }
 
     /// Puts a call's frame on the shadow stack.
-    fn note_call(&mut self, fetched: &Fetched, rsp: u64) {
+    pub(super) fn note_call(&mut self, fetched: &Fetched, rsp: u64) {
         let pushed = match fetched.class {
             Class::Call { .. } => 8,
             Class::Far if fetched.instruction.is_call_far() || fetched.instruction.is_call_far_indirect() => {
@@ -409,12 +418,12 @@ impl Stepper<'_> {
                 verdict: if first { thread.pending.verdict } else { Verdict::Reconstructed },
                 next: row.next,
                 registers,
-                count: (first && row.fetched.class == Class::RepString)
+                count: (first && alone && row.fetched.class == Class::RepString)
                     .then(|| iterations(&row.fetched, &before, after)),
                 memory: if first { memory.get(..used).unwrap_or(&[]) } else { &[] },
                 bytes: row.fetched.own_bytes(),
                 depth: row.depth.max(0) as u32,
-                syscall: (first && row.fetched.class == Class::Syscall).then_some(&syscall),
+                syscall: (first && alone && row.fetched.class == Class::Syscall).then_some(&syscall),
             };
             thread.writer.step(&self.process.buffer, &step)?;
             thread.rows += 1;
@@ -435,12 +444,18 @@ impl Stepper<'_> {
     /// Arms for a stop at `stop`; `by_breakpoint` where the trap flag would see too much or too little.
     pub(super) fn await_stop(&mut self, stop: RuntimeAddr, by_breakpoint: bool) {
         self.thread.expected = stop;
+        if self.process.settings.engine == Engine::Instructions && !by_breakpoint {
+            if let Err(errno) = self.thread.counter.arm(self.process) {
+                return self.mute(LostReason::Rearm, errno.0 as u64);
+            }
+            return self.pass_standing();
+        }
         let by_trap_flag = self.process.settings.engine == Engine::TrapFlag && !by_breakpoint;
         self.thread.trap_flag = by_trap_flag;
         // One breakpoint to an address: which of two signals survives is undefined (design, section 2).
         let stands = self.process.function_at(stop).is_some() || self.thread.guard.at() == Some(stop);
         // A breakpoint that fired by fasync is stopped; one that fired by sigtrap still stands where it was.
-        let spent = self.process.settings.delivery == Delivery::Fasync || self.thread.step.at() != Some(stop);
+        let spent = self.process.step_delivery() == Delivery::Fasync || self.thread.step.at() != Some(stop);
         if !by_trap_flag
             && !stands
             && spent
@@ -480,6 +495,7 @@ impl Stepper<'_> {
     pub(super) fn end(&mut self) {
         self.compare_counts();
         self.thread.uncount_call();
+        self.thread.counter.disarm();
         self.thread.step.lift();
         self.thread.exit.lift();
         self.thread.guard.lift();
@@ -520,6 +536,7 @@ impl Stepper<'_> {
         let _ = self.thread.writer.marker(&self.process.buffer, &lost);
         self.thread.phase = Phase::Muted;
         self.thread.pending.clear();
+        self.thread.counter.disarm();
         self.thread.step.lift();
         self.thread.trap_flag = false;
         self.saved.set_flag(flag::TF, false);
@@ -537,12 +554,12 @@ impl Stepper<'_> {
 }
 
 /// RSP behind the instruction, as far as its encoding says.
-fn rsp_after(fetched: &Fetched, rsp: u64) -> u64 {
+pub(super) fn rsp_after(fetched: &Fetched, rsp: u64) -> u64 {
     rsp.wrapping_add(i64::from(fetched.instruction.stack_pointer_increment()) as u64)
 }
 
 /// Whether RSP behind the instruction is more than its encoding says: `leave`, `mov rsp, …`, `add rsp, …`.
-fn moves_stack_unseen(fetched: &Fetched) -> bool {
+pub(super) fn moves_stack_unseen(fetched: &Fetched) -> bool {
     use iced_x86::Register;
     let instruction = &fetched.instruction;
     matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Enter)

@@ -5,6 +5,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use super::counter::Counter;
 use super::frames::{Frames, StackBounds};
 use super::nesting::Nesting;
 use super::pending::Pending;
@@ -61,6 +62,8 @@ pub(super) struct Thread {
     pub(super) guard: Breakpoint,
     /// At another exit than the end of a restartable sequence, while one runs.
     pub(super) exit: Breakpoint,
+    /// Of the `instructions` engine.
+    pub(super) counter: Counter,
     pub(super) writer: ThreadWriter,
     pub(super) pending: Pending,
     pub(super) frames: Frames,
@@ -129,6 +132,7 @@ impl Thread {
         for event in [&mut self.step, &mut self.guard, &mut self.exit] {
             event.close();
         }
+        self.counter.close();
     }
 
     /// The tracer's alternate stack for this thread, as sigaltstack(2) wants it.
@@ -286,6 +290,7 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).nesting).write(Nesting::new());
         (&raw mut (*thread).set_out).write(None);
+        (&raw mut (*thread).counter).write(Counter::closed());
         (&raw mut (*thread).stepping_over).write(None);
         (&raw mut (*thread).jump_slot).write(0);
         (&raw mut (*thread).sliding).write(None);

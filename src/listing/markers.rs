@@ -89,6 +89,17 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
                 "lost: the program enters seccomp, which may forbid what stepping needs; it runs on untraced"
                     .to_owned()
             }
+            LostReason::PathUnknown => {
+                format!(
+                    "lost: {detail} {} ran up to {}, path unknown",
+                    if detail == 1 { "instruction" } else { "instructions" },
+                    full(found)
+                )
+            }
+            LostReason::NoProgress => format!(
+                "lost: {detail} overflows in a row came before the instruction at {} had run; the program ran on",
+                full(found)
+            ),
             LostReason::Damaged => format!("lost: the trace file is damaged at byte {detail}"),
         },
     }

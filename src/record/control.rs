@@ -4,7 +4,7 @@
 //! which is of no use to a reader afterwards.
 
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -75,6 +75,10 @@ pub struct Settings {
     pub memory: bool,
     /// No perf event is to be had: breakpoints are instructions in private copies of the program's code.
     pub patch: bool,
+    /// Of the `instructions` engine, otherwise 0: instructions that the handler's tail counts, and after how many in
+    /// all the counter overflows.
+    pub tail: u64,
+    pub period: u64,
 }
 
 /// Figures that live as long as the traced process tree. All relaxed but where said.
@@ -92,6 +96,10 @@ pub struct Progress {
     pub no_room: AtomicU32,
     /// The traced process, 0 while none has entered. ATOMICS: compare-exchange by the first to enter.
     pub owner: AtomicU32,
+    /// Overflows of the instruction counter after which nothing had retired.
+    pub zero_steps: AtomicU64,
+    /// By how much the counter has run ahead of the path that control took.
+    pub overcounted: AtomicU64,
     /// Places in which the program's code was patched.
     pub patches: AtomicU32,
     /// Processes in which the function was found and armed.
@@ -102,4 +110,24 @@ pub struct Progress {
     pub entered: AtomicU64,
     /// Entries that were traced.
     pub traced: AtomicU64,
+}
+
+impl Progress {
+    /// The counter is `ahead` of the path that control took.
+    ///
+    /// # Signal safety
+    /// An atomic.
+    pub fn note_overcount(&self, ahead: u64) {
+        if ahead != 0 {
+            self.overcounted.fetch_add(ahead, Ordering::Relaxed);
+        }
+    }
+
+    /// The counter overflowed before anything had retired.
+    ///
+    /// # Signal safety
+    /// An atomic.
+    pub fn note_zero_step(&self) {
+        self.zero_steps.fetch_add(1, Ordering::Relaxed);
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::calibration::Calibration;
 use super::control::{Delivery, Engine, Into, Rearm, StepMode};
 use super::crc::crc32;
 use super::layout::{FILE_MAGIC, FILE_PAGE, MAJOR, MINOR};
@@ -46,6 +47,9 @@ pub struct TraceHeader {
     pub command: Vec<String>,
     /// The functions asked for, as the user wrote them.
     pub functions: Vec<String>,
+    /// Of the `instructions` engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// Seconds since 1970-01-01 UTC.
     pub started: u64,
 }

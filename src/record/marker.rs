@@ -31,6 +31,10 @@ pub enum LostReason {
     Damaged = 11,
     /// The program entered seccomp, which may forbid the system calls that stepping needs.
     Seccomp = 12,
+    /// `detail` instructions ran between two overflows, on a path that is not known.
+    PathUnknown = 13,
+    /// The counter overflowed again and again before anything retired: `detail` times.
+    NoProgress = 14,
 }
 
 impl LostReason {
@@ -50,6 +54,8 @@ impl LostReason {
             10 => Self::Resumed,
             11 => Self::Damaged,
             12 => Self::Seccomp,
+            13 => Self::PathUnknown,
+            14 => Self::NoProgress,
             _ => return None,
         })
     }

@@ -3,6 +3,7 @@
 //! The file's layout is described in `docs/trace-format.md`.
 
 pub mod buffer;
+pub mod calibration;
 mod chunk;
 pub(crate) mod chunk_bytes;
 pub mod code;

@@ -17,6 +17,8 @@ pub(super) struct SettingsImage {
     pub first_call: u64,
     pub calls: u64,
     pub max_steps: u64,
+    pub tail: u64,
+    pub period: u64,
 }
 
 impl From<&Settings> for SettingsImage {
@@ -33,6 +35,8 @@ impl From<&Settings> for SettingsImage {
             first_call: settings.first_call,
             calls: settings.calls,
             max_steps: settings.max_steps,
+            tail: settings.tail,
+            period: settings.period,
         }
     }
 }
@@ -77,6 +81,8 @@ impl SettingsImage {
             registers: flag(self.registers)?,
             memory: flag(self.memory)?,
             patch: flag(self.patch)?,
+            tail: self.tail,
+            period: self.period,
         })
     }
 }
@@ -106,6 +112,8 @@ mod tests {
             registers: true,
             memory: false,
             patch: true,
+            tail: 3,
+            period: 4,
         }
     }
 

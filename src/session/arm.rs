@@ -18,7 +18,7 @@ use crate::handler::sigaction::{self, KernelAction};
 use crate::image::decode::{Vendor, warm_up};
 use crate::raw::{Errno, getpid};
 use crate::record::buffer::TraceBuffer;
-use crate::record::control::{Delivery, Progress, Settings};
+use crate::record::control::{Delivery, Engine, Progress, Settings};
 
 /// The signal of fasync deliveries: real-time, so that each is queued, and below the ones that programs count
 /// down from SIGRTMAX for themselves.
@@ -86,6 +86,8 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     warm_up();
     // The trap flag steps between breakpoints, which then are sigtrap ones.
     let delivery = if settings.delivery == Delivery::Trap { Delivery::Sigtrap } else { settings.delivery };
+    let counts = settings.engine == Engine::Instructions;
+    let step_delivery = if counts { Delivery::Sigtrap } else { delivery };
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
     let signals = ProgramSignals::default();
     for &signal in [libc::SIGTRAP].iter().chain(fasync) {
@@ -101,7 +103,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
         triggers: [const { AtomicI32::new(-1) }; MOST_FUNCTIONS],
         image: AtomicPtr::new(Box::into_raw(Box::new(image))),
         pid: AtomicU32::new(getpid()),
-        step_attr: attr::step(RuntimeAddr(0), delivery, STEP_TAG),
+        step_attr: attr::step(RuntimeAddr(0), step_delivery, STEP_TAG),
         guard_attr: attr::guard(RuntimeAddr(0), GUARD_TAG),
         fasync_signal: FASYNC_SIGNAL,
         signals,

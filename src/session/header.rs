@@ -3,12 +3,18 @@
 use std::time::SystemTime;
 
 use super::machine::Machine;
+use crate::record::calibration::Calibration;
 use crate::record::control::Settings;
 use crate::record::header::TraceHeader;
 
 /// The header of a trace of `command`, begun now on this machine.
 #[must_use]
-pub fn header(settings: &Settings, command: Vec<String>, functions: Vec<String>) -> TraceHeader {
+pub fn header(
+    settings: &Settings,
+    calibration: Option<Calibration>,
+    command: Vec<String>,
+    functions: Vec<String>,
+) -> TraceHeader {
     let machine = Machine::here();
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     TraceHeader {
@@ -25,6 +31,7 @@ pub fn header(settings: &Settings, command: Vec<String>, functions: Vec<String>)
         decoder: machine.decoder,
         command,
         functions,
+        calibration,
         started: since_1970.map_or(0, |elapsed| elapsed.as_secs()),
     }
 }

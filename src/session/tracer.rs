@@ -192,6 +192,8 @@ impl Tracer {
             registers: self.registers,
             memory: self.memory,
             patch: false,
+            tail: 0,
+            period: 0,
         };
         let mut work = Work { closure: Some(closure), value: None };
         let start = Work::run as fn(&mut Work<_, T>);
@@ -230,7 +232,8 @@ impl Tracer {
         })?;
         start(std::hint::black_box(&mut work));
         drop(armed);
-        let bytes = memory.to_bytes(&header(&settings, command, names)).map_err(TraceError::NoMemory)?;
+        let bytes =
+            memory.to_bytes(&header(&settings, None, command, names)).map_err(TraceError::NoMemory)?;
         let trace = Trace::from_bytes(bytes)?;
         // `run` has put it there, or unwound past this line.
         let value = work.value.take().unwrap_or_else(|| unreachable!("the closure returned"));

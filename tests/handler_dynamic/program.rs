@@ -45,6 +45,8 @@ impl Mechanism {
             registers: true,
             memory: true,
             patch: false,
+            tail: 0,
+            period: 0,
         }))
     }
 }

@@ -11,7 +11,7 @@ const TABLE: [(&str, &[&str]); 16] = [
     ("registers", &["address"]),
     ("record", BASE),
     ("image", BASE),
-    ("event", &["address", "raw", "registers", "record::control"]),
+    ("event", &["address", "raw", "registers", "record::calibration", "record::control"]),
     // The raw halves of `event`, so that what `event` probed is what runs; of `image` what runs per stop.
     (
         "handler",
@@ -25,6 +25,7 @@ const TABLE: [(&str, &[&str]); 16] = [
             "event::ioctl",
             "event::open",
             "event::rearm",
+            "event::tail",
             "image::boundary",
             "image::class",
             "image::decode",

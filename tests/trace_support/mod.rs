@@ -34,6 +34,7 @@ pub fn header() -> TraceHeader {
         decoder: DecoderVendor::Amd,
         command: vec!["./a.out".to_owned(), "48".to_owned(), "18".to_owned()],
         functions: vec!["gcd".to_owned()],
+        calibration: None,
         started: 1_700_000_000,
     }
 }

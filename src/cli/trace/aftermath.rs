@@ -30,6 +30,14 @@ pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary, 
              instructions stood in private copies of the program's code instead"
         ));
     }
+    let zero_steps = control.progress.zero_steps.load(Ordering::Relaxed);
+    if zero_steps > 0 {
+        lines.push(format!("{zero_steps} overflows came before anything had retired (zero-steps)"));
+    }
+    let overcounted = control.progress.overcounted.load(Ordering::Relaxed);
+    if overcounted > 0 {
+        lines.push(format!("the counter counted {overcounted} more than the instructions that ran"));
+    }
     let errno = control.progress.no_room.load(Ordering::Relaxed);
     if errno != 0 && errno != libc::ESHUTDOWN as u32 {
         let cause = io::Error::from_raw_os_error(errno as i32);

@@ -28,6 +28,11 @@ pub struct Arguments {
     /// How the kernel tells of an event
     #[arg(long, value_enum, default_value_t = Delivery::Auto, help_heading = "Stepping")]
     pub delivery: Delivery,
+    /// Instructions from stop to stop [default: 1]
+    ///
+    /// Of the instructions engine. Rows in between are reconstructed from the image.
+    #[arg(long, value_name = "N", help_heading = "Stepping", value_parser = period)]
+    pub period: Option<u64>,
     /// Stop at each instruction, or once a basic block and fill in the rest from the image
     #[arg(long, value_enum, default_value_t = Step::Instruction, help_heading = "Stepping")]
     pub step: Step,
@@ -83,6 +88,18 @@ fn positive(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Longer ways between two stops are not looked for.
+const LONGEST_PERIOD: u64 = 60;
+
+fn period(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("a period of 0 would never overflow; 1 steps each instruction".to_owned()),
+        Ok(number @ 1..=LONGEST_PERIOD) => Ok(number),
+        Ok(_) => Err(format!("at most {LONGEST_PERIOD}: what ran between two stops could not be told")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 const AFTER_HELP: &str = "\
 Examples:
   overstep trace -f gcd -- ./a.out 48 18
@@ -97,7 +114,7 @@ the first to enter the function is traced, the others run on untraced.
 Exit status: the program's own; killed by a signal, overstep dies by the same. 124: --strict did not hold. \
 125: overstep failed or was used wrongly. 126: the program cannot be run. 127: there is no such program.
 
-Not there yet: attaching to a running process, following children, --engine instructions.";
+Not there yet: attaching to a running process, following children.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
@@ -107,7 +124,7 @@ pub enum Engine {
     Breakpoint,
     /// The CPU's single-step flag
     TrapFlag,
-    /// Overflows of the retired-instruction counter (not there yet)
+    /// Overflows of the retired-instruction counter: signals may come late, and rows say so
     Instructions,
 }
 

@@ -29,16 +29,16 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let image = target::loadable(&program)?;
     let wanted = target::look_up(&image, &arguments.functions)?;
     notices.extend(wanted.notices);
-    let choice = choose::mechanism(asked)?;
-    notices.extend(choice.notices.iter().cloned());
+    let mechanism = choose::mechanism(asked)?;
+    notices.extend(mechanism.notices());
 
-    let settings = session::settings(arguments, &choice);
+    let settings = session::settings(arguments, &mechanism);
     let control = Arc::new(session::control(&settings, &wanted.patterns)?);
     let agent = Agent::provide()?;
     let trace = file::Output::create(arguments.output.as_deref(), arguments.force)?;
     let launch =
         Launch::new(&program, &arguments.command, &agent.path(), control.as_fd(), trace.file.as_fd())?;
-    let header = session::header(arguments, &settings);
+    let header = session::header(arguments, &settings, mechanism.calibration);
     notices.print();
 
     let begun = Instant::now();

@@ -1,15 +1,18 @@
 //! What the agent and the trace file are told before the program starts.
 
 use super::arguments::{Arguments, Registers};
+use super::choose::Mechanism;
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
-use crate::event::choose::Choice;
+use crate::record::calibration::Calibration;
 use crate::record::control::Settings;
 use crate::record::header::TraceHeader;
 use crate::record::shared_control::SharedControl;
 use crate::session::header;
 
 /// The command line in the agent's terms.
-pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
+pub fn settings(arguments: &Arguments, mechanism: &Mechanism) -> Settings {
+    let counter = mechanism.calibration.as_ref();
+    let choice = &mechanism.choice;
     Settings {
         engine: choice.engine,
         delivery: choice.delivery,
@@ -22,6 +25,8 @@ pub fn settings(arguments: &Arguments, choice: &Choice) -> Settings {
         registers: arguments.registers == Registers::Changed,
         memory: arguments.memory,
         patch: choice.patch,
+        tail: counter.map_or(0, |found| found.tail),
+        period: counter.map_or(0, |found| found.period),
     }
 }
 
@@ -41,7 +46,7 @@ pub fn control(settings: &Settings, functions: &[String]) -> Result<SharedContro
 }
 
 /// What is known before the program starts.
-pub fn header(arguments: &Arguments, settings: &Settings) -> TraceHeader {
+pub fn header(arguments: &Arguments, settings: &Settings, calibration: Option<Calibration>) -> TraceHeader {
     let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    header::header(settings, command, arguments.functions.clone())
+    header::header(settings, calibration, command, arguments.functions.clone())
 }

@@ -21,7 +21,7 @@ const SA_RESTORER: u64 = 0x0400_0000;
 /// What the kernel's `rt_sigaction` takes (`arch/x86/include/uapi/asm/signal.h`, `struct sigaction`).
 #[repr(C)]
 struct KernelSigaction {
-    handler: extern "C" fn(i32, &EventSignal, &libc::ucontext_t),
+    handler: u64,
     flags: u64,
     restorer: unsafe extern "C" fn(),
     mask: u64,
@@ -35,19 +35,25 @@ static REARM: AtomicU32 = AtomicU32::new(0);
 /// Catches SIGTRAP, SIGIO and [`REALTIME`] into `report`. Only in a probe's child.
 pub(super) fn install(report: &Report) -> Result<(), Errno> {
     REPORT.store(std::ptr::from_ref(report).cast_mut(), Relaxed);
-    let signals = [libc::SIGTRAP, libc::SIGIO, REALTIME];
+    install_handler(caught as *const () as u64, 0)
+}
+
+/// Has `handler`, the address of one with SA_SIGINFO, catch the same signals and `one_more`, if it is not 0.
+pub(super) fn install_handler(handler: u64, one_more: i32) -> Result<(), Errno> {
+    let signals = [libc::SIGTRAP, libc::SIGIO, REALTIME, one_more];
+    let signals = signals.into_iter().filter(|signal| *signal != 0);
     let action = KernelSigaction {
-        handler: caught,
+        handler,
         flags: libc::SA_SIGINFO as u64 | SA_RESTORER,
         restorer: restore,
         mask: u64::MAX,
     };
-    for signal in signals {
+    for signal in signals.clone() {
         // SAFETY:
         // - `action` has the kernel's layout and lives; the handler keeps to what a handler may do.
         unsafe { syscall(libc::SYS_rt_sigaction, [signal as u64, (&raw const action) as u64, 0, 8, 0, 0]) }?;
     }
-    let blocked = signals.iter().fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
+    let blocked = signals.fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
     // SAFETY: `blocked` lives and has the 8 bytes stated.
     unsafe {
         let arguments = [libc::SIG_SETMASK as u64, (&raw const blocked) as u64, 0, 8, 0, 0];

@@ -12,12 +12,12 @@ use crate::raw::{Errno, gettid};
 use crate::record::control::Delivery;
 
 /// Far above every smallest period there is, and far below the workload.
-const PERIOD: u64 = 50_000;
-/// 2,000,000 instructions: under a millisecond.
-const ROUNDS: u64 = 1_000_000;
+const PERIOD: u64 = 5_000;
+/// 100,000 instructions: some microseconds, or a third of a second under a software PMU.
+const ROUNDS: u64 = 50_000;
 const RETIRED: u64 = 2 * ROUNDS;
 
-/// Counts a loop of known length with an overflow every 50,000 instructions.
+/// Counts a loop of known length with an overflow every 5,000 instructions.
 ///
 /// # Errors
 /// [`Failure::Refused`] without a PMU, [`Failure::Deaf`] when it counts less than half of the loop,

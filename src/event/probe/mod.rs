@@ -1,6 +1,7 @@
 //! Finds out what works here by doing it once, each attempt in a short-lived child that may die of it.
 
 pub mod breakpoint;
+pub mod calibrate;
 pub mod counter;
 pub mod failure;
 pub mod limit;

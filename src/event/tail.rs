@@ -1,0 +1,47 @@
+//! The handler tail: what runs between re-arming an instruction counter and the interrupted code.
+//!
+//! REFRESH enables the counter inside the ioctl, so whatever the handler still has to do is counted (kernel-facts 10).
+//! The last act is therefore a fixed sequence, REFRESH and then rt_sigreturn, which calibration measures once: the
+//! probe's handler and the tracer's are made by this one macro.
+
+/// `PERF_EVENT_IOC_REFRESH` (Linux `include/uapi/linux/perf_event.h`).
+pub const REFRESH: u64 = 0x2402;
+
+/// Makes `$name`, a handler with SA_SIGINFO around `$inner`, which has the same arguments and says what is to be
+/// re-armed: the descriptor of a counter, or -1 for none.
+macro_rules! handler_with_tail {
+    ($(#[$attribute:meta])* $visibility:vis $name:ident => $inner:path) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        $visibility unsafe extern "C" fn $name(
+            signal: i32,
+            info: *mut libc::siginfo_t,
+            context: *mut libc::ucontext_t,
+        ) {
+            std::arch::naked_asm!(
+                // The kernel enters a handler as if by a call; one more word aligns the stack for the next.
+                "sub rsp, 8",
+                "call {inner}",
+                "add rsp, 8",
+                "test eax, eax",
+                "js 2f",
+                // Past the restorer's address: rt_sigreturn wants RSP at the context.
+                "add rsp, 8",
+                "mov edi, eax",
+                "mov esi, {refresh}",
+                "mov edx, 1",
+                "mov eax, {ioctl}",
+                "syscall",
+                "mov eax, {sigreturn}",
+                "syscall",
+                "2: ret",
+                inner = sym $inner,
+                refresh = const $crate::event::tail::REFRESH,
+                ioctl = const libc::SYS_ioctl,
+                sigreturn = const libc::SYS_rt_sigreturn,
+            )
+        }
+    };
+}
+
+pub(crate) use handler_with_tail;
