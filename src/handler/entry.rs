@@ -229,7 +229,7 @@ fn is_traced_process(process: &Process, tid: u32) -> bool {
     }
 }
 
-fn count_entry(process: &Process, traced: bool) {
+pub(super) fn count_entry(process: &Process, traced: bool) {
     let counters = process.buffer.counters();
     for entered in [&process.progress.entered, &counters.entered] {
         entered.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! More than one instruction between two overflows: the way control took, if only one has that length.
 
+use super::entry::count_entry;
 use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
 use super::thread::Phase;
 use crate::address::RuntimeAddr;
@@ -82,6 +83,10 @@ impl Stepper<'_> {
                 *rsp = rsp_after(&fetched, *rsp);
             }
             known &= !moves_stack_unseen(&fetched);
+        }
+        // The counter has stopped the thread before the trigger could.
+        if self.process.function_at(self.saved.rip()).is_some() {
+            count_entry(self.process, true);
         }
         let skid = length.saturating_sub(wanted);
         self.prove(match u32::try_from(skid) {

@@ -10,6 +10,8 @@ pub struct Calibration {
     /// In use: tail and the instructions asked for, or the smallest that the CPU takes.
     pub period: u64,
     pub smallest_period: u64,
+    /// Counted too much, in a million instructions.
+    pub overcount: u64,
     /// How far behind the overflow stops came, and how many did.
     pub skid: Vec<(u64, u32)>,
     /// How many nops went by from stop to stop with that period, and how often.

@@ -38,7 +38,13 @@ fn outcome(output: &Output) -> Outcome {
 /// The file is checked by `overstep check`, unless nothing was traced, and read.
 pub fn traced(program: &Program, options: &[&str], way: Way, directory: &Path) -> Traced {
     let file = directory.join("t.ostrace");
-    let mut before: Vec<OsString> = vec![env!("CARGO_BIN_EXE_overstep").into(), "trace".into()];
+    let mut before: Vec<OsString> = Vec::new();
+    if let Some(model) = way.emulated {
+        before.extend([env!("CARGO_BIN_EXE_overstep"), "emulate", "--quiet"].map(OsString::from));
+        before.extend(model.iter().map(OsString::from));
+        before.push("--".into());
+    }
+    before.extend([env!("CARGO_BIN_EXE_overstep"), "trace"].map(OsString::from));
     before.extend(way.options.iter().chain(options).map(OsString::from));
     before.extend(["--quiet".into(), "--force".into(), "-o".into(), file.clone().into(), "--".into()]);
     let mut command = program.command(&before);

@@ -10,6 +10,8 @@ pub struct Way {
     pub blocks: bool,
     /// In a sandbox that refuses perf_event_open: breakpoints are patches.
     pub refused: bool,
+    /// Under a software PMU of this model.
+    pub emulated: Option<&'static [&'static str]>,
 }
 
 /// What the others are held against.
@@ -18,6 +20,7 @@ pub const REFERENCE: Way = Way {
     options: &["--engine", "breakpoint", "--delivery", "sigtrap"],
     blocks: false,
     refused: false,
+    emulated: None,
 };
 
 /// The others.
@@ -27,9 +30,16 @@ pub const OTHERS: [Way; 4] = [
         options: &["--engine", "breakpoint", "--delivery", "fasync"],
         blocks: false,
         refused: false,
+        emulated: None,
     },
-    Way { name: "trap-flag", options: &["--engine", "trap-flag"], blocks: false, refused: false },
-    Way { name: "trap-flag without perf", options: &[], blocks: false, refused: true },
+    Way {
+        name: "trap-flag",
+        options: &["--engine", "trap-flag"],
+        blocks: false,
+        refused: false,
+        emulated: None,
+    },
+    Way { name: "trap-flag without perf", options: &[], blocks: false, refused: true, emulated: None },
     BLOCK,
 ];
 
@@ -38,4 +48,20 @@ pub const BLOCK: Way = Way {
     options: &["--engine", "breakpoint", "--delivery", "sigtrap", "--step", "block"],
     blocks: true,
     refused: false,
+    emulated: None,
+};
+
+/// The instruction counter, where there is none, of a CPU without skid.
+pub const COUNTER: Way = Way {
+    name: "instructions/fasync",
+    options: &["--engine", "instructions", "--delivery", "fasync"],
+    blocks: false,
+    refused: false,
+    emulated: Some(&[]),
+};
+
+pub const COUNTER_SIGTRAP: Way = Way {
+    name: "instructions/sigtrap",
+    options: &["--engine", "instructions", "--delivery", "sigtrap"],
+    ..COUNTER
 };

@@ -25,8 +25,10 @@ use crate::record::control::Delivery;
 const NOPS: u64 = 4096;
 /// Instructions from arming to the overflow: above every smallest period known, within the nops.
 const PERIOD: u64 = 1000;
+/// The same once more: what a counter counts too much grows with the way, the tail does not.
+const LONG_PERIOD: u64 = 2000;
 /// Stops that are measured.
-const ROUNDS: usize = 32;
+const ROUNDS: usize = 16;
 /// Nops that are stepped one by one afterwards.
 const STEPS: u64 = 48;
 /// What starts a round.
@@ -46,16 +48,16 @@ static AGAIN: AtomicI32 = AtomicI32::new(0);
 /// [`Failure::Refused`] without a PMU, [`Failure::Silent`] when no overflow came.
 pub fn calibrate(event: Counted, delivery: Delivery, wanted: u64) -> Result<Calibration, Failure> {
     let stops = child::run(|report| measure(report, event, delivery, PERIOD, false), stops)?;
-    let figures = |figure: fn(&Stop) -> Option<u64>| {
-        let mut found = BTreeMap::new();
-        stops.iter().filter_map(figure).for_each(|value| *found.entry(value).or_insert(0_u32) += 1);
-        found.into_iter().collect::<Vec<_>>()
-    };
-    let tails = figures(|stop| stop.counted.checked_sub(stop.nops));
-    let skid = figures(|stop| stop.counted.checked_sub(PERIOD));
-    // The one seen most often: interrupts add to some.
-    let tail = tails.iter().max_by_key(|(_, times)| *times).map(|(tail, _)| *tail);
-    let tail = tail.ok_or(Failure::Silent { counted: 0 })?;
+    let far = child::run(|report| measure(report, event, delivery, LONG_PERIOD, false), self::stops)?;
+    let mut skid = BTreeMap::new();
+    for over in stops.iter().filter_map(|stop| stop.counted.checked_sub(PERIOD)) {
+        *skid.entry(over).or_insert(0_u32) += 1;
+    }
+    let skid: Vec<_> = skid.into_iter().collect();
+    let near = excess(&stops).ok_or(Failure::Silent { counted: 0 })?;
+    let far = excess(&far).ok_or(Failure::Silent { counted: 0 })?;
+    let per_million = far.saturating_sub(near) * 1_000_000 / (LONG_PERIOD - PERIOD);
+    let tail = near.saturating_sub((per_million * PERIOD).div_ceil(1_000_000));
     let smallest_period = smallest_period(event, delivery)?;
     let period = (tail + wanted).max(smallest_period);
     let steps = child::run(|report| measure(report, event, delivery, period, true), self::stops)?;
@@ -63,7 +65,23 @@ pub fn calibrate(event: Counted, delivery: Delivery, wanted: u64) -> Result<Cali
     for (before, after) in steps.iter().zip(steps.iter().skip(1)) {
         *progress.entry(after.nops.saturating_sub(before.nops)).or_insert(0_u32) += 1;
     }
-    Ok(Calibration { tail, period, smallest_period, skid, progress: progress.into_iter().collect() })
+    Ok(Calibration {
+        tail,
+        period,
+        overcount: per_million,
+        smallest_period,
+        skid,
+        progress: progress.into_iter().collect(),
+    })
+}
+
+/// What the counter had beyond the nops that ran: the excess seen most often, since interrupts add to some.
+fn excess(stops: &[Stop]) -> Option<u64> {
+    let mut found = BTreeMap::new();
+    for excess in stops.iter().filter_map(|stop| stop.counted.checked_sub(stop.nops)) {
+        *found.entry(excess).or_insert(0_u32) += 1;
+    }
+    found.into_iter().max_by_key(|(_, times)| *times).map(|(excess, _)| excess)
 }
 
 /// One overflow.
