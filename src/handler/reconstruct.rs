@@ -3,6 +3,7 @@
 use super::entry::count_entry;
 use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
 use super::thread::Phase;
+use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::static_successor::{StaticSuccessors, static_successors};
@@ -37,6 +38,10 @@ impl Stepper<'_> {
     /// # Signal safety
     /// As `Stepper::arrive`; the search decodes at most [`PATIENCE`] instructions.
     pub(super) fn overflowed(&mut self, retired: u64) {
+        if wrapper::contains(self.saved.rip()) {
+            // A signal of the program's came first; its wrapper is about to trap, which says what was interrupted.
+            return self.pass_standing();
+        }
         let wanted = self.process.settings.period - self.process.settings.tail;
         let Some(first) = self.thread.pending.rows().first().map(|row| row.fetched.address()) else {
             return self.lose_path(retired);

@@ -69,6 +69,11 @@ pub(super) fn call_ends() {
     TRACED_CALLS.fetch_sub(1, Ordering::Relaxed);
 }
 
+/// Whether `rip` is in a wrapper, on its way to the trap or to the program's handler.
+pub(super) fn contains(rip: RuntimeAddr) -> bool {
+    rip.0.wrapping_sub(base()) < SIZE * SIGNALS as u64
+}
+
 /// The signal whose wrapper has trapped, `rip` being the address behind the trap instruction.
 pub(super) fn trapped_at(rip: RuntimeAddr) -> Option<i32> {
     let offset = rip.0.checked_sub(base())?;
@@ -138,8 +143,11 @@ pub fn as_program_sees(signal: i32, installed: &KernelAction) -> KernelAction {
 }
 
 fn unwrapped(installed: &KernelAction, wanted: &KernelAction) -> KernelAction {
-    let ours = installed.handler.wrapping_sub(base()) < SIZE * SIGNALS as u64;
-    if ours { KernelAction { handler: wanted.handler, mask: wanted.mask, ..*installed } } else { *installed }
+    if contains(RuntimeAddr(installed.handler)) {
+        KernelAction { handler: wanted.handler, mask: wanted.mask, ..*installed }
+    } else {
+        *installed
+    }
 }
 
 fn store(place: &Wrapped, action: &KernelAction) {
