@@ -26,7 +26,10 @@ pub enum Then {
     /// It has waited for descriptors, of events among others.
     Waited(Waited),
     /// The disposition of SIGTRAP was read to this place (zero: nowhere), and perhaps set.
-    TrapAction { old: RuntimeAddr, set: Change },
+    TrapAction {
+        old: RuntimeAddr,
+        set: Change,
+    },
     /// The return from a signal handler.
     Returned,
 }

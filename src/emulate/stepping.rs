@@ -37,8 +37,7 @@ impl Supervisor {
                 return Ok(Resume::ToSystemCall);
             }
             if !it.counts() {
-                let watched =
-                    self.watched.contains(&it.process) || self.ignoring_trap.contains(&it.process);
+                let watched = self.watched.contains(&it.process) || self.ignoring_trap.contains(&it.process);
                 return Ok(if watched { Resume::ToSystemCall } else { Resume::Freely });
             }
             if into_handler {
