@@ -16,6 +16,7 @@ use crate::emulate::model::Iret;
 use crate::emulate::ptrace::{self, Registers};
 use crate::emulate::record;
 use crate::emulate::supervisor::Supervisor;
+use crate::emulate::taken::{is_signalfd, took_signal, took_signals};
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// `FIOASYNC` (`ioctl_tty(2)`'s relative of O_ASYNC).
@@ -82,6 +83,7 @@ impl Supervisor {
             }
             libc::SYS_read => match of_first(self) {
                 Some(event) => self.read_value(thread, event, RuntimeAddr(second), third),
+                None if is_signalfd(thread, first) => Answer::Kernel(Then::TookSignals(RuntimeAddr(second))),
                 None => Answer::Kernel(Then::Nothing),
             },
             // perf's descriptors have no write (`perf_fops`).
@@ -102,6 +104,7 @@ impl Supervisor {
                 self.waits(Waited::Epoll(RuntimeAddr(second), first as i32))
             }
             libc::SYS_select | libc::SYS_pselect6 => self.waits(Waited::Select(RuntimeAddr(second), first)),
+            libc::SYS_rt_sigtimedwait => Answer::Kernel(Then::TookSignal(RuntimeAddr(second))),
             libc::SYS_rt_sigaction if first == libc::SIGTRAP as u64 => {
                 let set = if second == 0 { Change::None } else { Change::Made };
                 Answer::Kernel(Then::TrapAction { old: RuntimeAddr(third), set })
@@ -155,6 +158,8 @@ impl Supervisor {
                 ptrace::set_registers(thread, &registers)?;
             }
             Then::TrapAction { old, set } => self.trap_action(thread, *old, *set)?,
+            Then::TookSignal(at) => took_signal(thread, *at)?,
+            Then::TookSignals(at) => took_signals(thread, *at)?,
             Then::Mapped => self.mapped(thread)?,
             Then::Waited(waited) => self.waited(thread, *waited)?,
             Then::LookForClosed => self.look_for_closed(),
