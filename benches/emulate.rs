@@ -3,8 +3,10 @@
 
 #![allow(unsafe_code, reason = "perf_event_open, ptrace and ioctl are libc calls")]
 
+#[allow(dead_code, reason = "shared with the other bench, which uses the rest")]
 #[path = "performance/clock.rs"]
 mod clock;
+#[allow(dead_code, reason = "shared with the other bench, which uses the rest")]
 #[path = "performance/line.rs"]
 mod line;
 #[path = "performance/machine.rs"]
@@ -85,11 +87,9 @@ fn spin(turns: u64) {
 }
 
 fn open() -> i32 {
-    let mut attr = sys::perf_event_attr {
-        size: size_of::<sys::perf_event_attr>() as u32,
-        config: sys::PERF_COUNT_HW_INSTRUCTIONS.into(),
-        ..Default::default()
-    };
+    let mut attr = sys::perf_event_attr::default();
+    attr.size = size_of::<sys::perf_event_attr>() as u32;
+    attr.config = sys::PERF_COUNT_HW_INSTRUCTIONS.into();
     attr.set_disabled(1);
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);

@@ -37,6 +37,7 @@ impl Supervisor {
                 return Ok(Resume::ToSystemCall);
             }
             if !it.counts() {
+                it.sent_back = false;
                 let watched = self.watched.contains(&it.process) || self.ignoring_trap.contains(&it.process);
                 return Ok(if watched { Resume::ToSystemCall } else { Resume::Freely });
             }
@@ -161,6 +162,6 @@ impl Supervisor {
 
 /// Whether the kernel goes back to a call that was cut short, once no handler runs (`include/linux/errno.h`):
 /// ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK.
-fn will_restart(registers: &Registers) -> bool {
+pub(super) fn will_restart(registers: &Registers) -> bool {
     registers.orig_rax as i64 >= 0 && matches!(registers.rax as i64, -514..=-512 | -516)
 }

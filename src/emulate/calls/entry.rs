@@ -43,7 +43,9 @@ impl Supervisor {
         // `syscall` retires on its way into the kernel.
         let retired = Retired { instructions: 1, ..Retired::default() };
         self.restore_mask(thread)?;
-        self.retire(thread, retired, Boundary::Kernel);
+        if !self.threads.get_mut(&thread).is_some_and(|it| std::mem::take(&mut it.sent_back)) {
+            self.retire(thread, retired, Boundary::Kernel);
+        }
         let mut registers = ptrace::registers(thread)?;
         let number = registers.orig_rax as i64;
         let before = RuntimeAddr(registers.rip.wrapping_sub(SYSCALL.len() as u64));
@@ -95,9 +97,9 @@ impl Supervisor {
                 Some(event) => self.descriptor_control(event, (first, second, third)),
                 None => Answer::Kernel(Then::Nothing),
             },
-            libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_close_range => {
-                Answer::Kernel(Then::LookForClosed)
-            }
+            libc::SYS_close => self.closes(of_first(self)),
+            libc::SYS_dup2 | libc::SYS_dup3 => self.closes(self.event_of(thread, second)),
+            libc::SYS_close_range => Answer::Kernel(Then::LookForClosed),
             libc::SYS_mmap => return self.map(thread, registers),
             libc::SYS_poll | libc::SYS_ppoll => self.waits(Waited::Poll(RuntimeAddr(first), second)),
             libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
@@ -146,6 +148,10 @@ impl Supervisor {
             self.describe_mapping(thread, mapping);
         }
         Ok(())
+    }
+
+    fn closes(&self, event: Option<Key>) -> Answer {
+        Answer::Kernel(if event.is_some() { Then::LookForClosed } else { Then::Nothing })
     }
 
     fn leave(&mut self, thread: Pid, then: &Then) -> Result<i32, Errno> {
