@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn unsupported_samples_are_refused() {
-        let mut attr = Attr { sample_type: u64::from(sys::PERF_SAMPLE_IP), ..Attr::default() };
+        let mut attr = Attr::default();
+        attr.sample_type = sys::PERF_SAMPLE_IP as u64;
         assert_eq!(supported(&attr), Ok(()));
         attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
         assert_eq!(supported(&attr), Err(Errno::EOPNOTSUPP));

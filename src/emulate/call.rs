@@ -25,6 +25,10 @@ pub enum Then {
     Mapped,
     /// It has waited for descriptors, of events among others.
     Waited(Waited),
+    /// A signal was taken off the queue, to this place (zero: nowhere).
+    TookSignal(RuntimeAddr),
+    /// Bytes were read to this place, perhaps from a signalfd.
+    TookSignals(RuntimeAddr),
     /// The disposition of SIGTRAP was read to this place (zero: nowhere), and perhaps set.
     TrapAction {
         old: RuntimeAddr,

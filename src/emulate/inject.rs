@@ -53,12 +53,12 @@ impl<'a> Injection<'a> {
             // Nothing to restart.
             registers.orig_rax = u64::MAX;
             ptrace::set_registers(self.thread, &registers)?;
-            self.reach_system_call()?;
+            self.advance()?;
         } else {
             registers.orig_rax = number as u64;
             ptrace::set_registers(self.thread, &registers)?;
         }
-        self.reach_system_call()?;
+        self.advance()?;
         self.place = Place::Exit;
         let result = ptrace::registers(self.thread)?.rax as i64;
         Ok(if (-MAX_ERRNO..0).contains(&result) {
@@ -82,7 +82,8 @@ impl<'a> Injection<'a> {
         Ok(())
     }
 
-    fn reach_system_call(&mut self) -> Result<(), Errno> {
+    /// On to the next entry into a call, or exit from it.
+    fn advance(&mut self) -> Result<(), Errno> {
         loop {
             ptrace::resume(self.thread, Resume::ToSystemCall, 0)?;
             match self.reports.next_of(self.thread)? {

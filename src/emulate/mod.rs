@@ -29,6 +29,7 @@ mod status;
 mod stepping;
 mod supervisor;
 mod table;
+mod taken;
 mod thread;
 
 pub use error::EmulateError;

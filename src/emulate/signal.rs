@@ -83,6 +83,41 @@ pub fn meaning(info: &SignalInfo) -> Option<Meaning> {
     }
 }
 
+/// What one of ours stands for in a `siginfo_t` that the program was given; `None` for any other.
+#[must_use]
+pub fn really(given: [u8; size_of::<SignalInfo>()]) -> Option<[u8; size_of::<SignalInfo>()]> {
+    // SAFETY: plain numbers, for which every bit pattern is a value.
+    let info = unsafe { std::mem::transmute::<[u8; size_of::<SignalInfo>()], SignalInfo>(given) };
+    match meaning(&info)? {
+        Meaning::Overflow(notice, descriptor) => Some(bytes(&by_async(info.si_signo, notice, descriptor))),
+        Meaning::Plain => Some(bytes(&plain(info.si_signo))),
+        // It is delivered by the supervisor, or not at all.
+        Meaning::HeldTrap => None,
+    }
+}
+
+/// The same for the `struct signalfd_siginfo` of a signalfd (`signalfd(2)`).
+#[must_use]
+pub fn really_of_signalfd(given: [u8; 128]) -> Option<[u8; 128]> {
+    const CODE: usize = 8;
+    const PID: usize = 12;
+    const DESCRIPTOR: usize = 20;
+    const BAND: usize = 28;
+    const VALUE: usize = 48;
+    let mut info = blank(i32::from_ne_bytes([given[0], given[1], given[2], given[3]]), 0);
+    info.si_code = i32::from_ne_bytes([given[8], given[9], given[10], given[11]]);
+    put(&mut info, AT_PID, &given[PID..PID + 4]);
+    put(&mut info, AT_VALUE, &given[VALUE..VALUE + 8]);
+    let Meaning::Overflow(notice, descriptor) = meaning(&info)? else { return None };
+    let real = by_async(info.si_signo, notice, descriptor);
+    let mut fixed = [0; 128];
+    fixed[..4].copy_from_slice(&given[..4]);
+    fixed[CODE..CODE + 4].copy_from_slice(&real.si_code.to_ne_bytes());
+    fixed[DESCRIPTOR..DESCRIPTOR + 4].copy_from_slice(&descriptor.to_ne_bytes());
+    fixed[BAND..BAND + 4].copy_from_slice(&take::<4>(&real, AT_BAND));
+    Some(fixed)
+}
+
 /// The signal by O_ASYNC as the kernel makes it (`fs/fcntl.c`, `send_sigio_to_task`).
 #[must_use]
 pub fn by_async(signal: i32, notice: Notice, descriptor: RawFd) -> SignalInfo {
@@ -162,6 +197,9 @@ mod tests {
             assert_eq!(meaning(&standing_for(one, 40)), Some(one));
         }
         assert_eq!(meaning(&by_async(40, Notice::PollIn, 3)), None);
+        let real = really(bytes(&standing_for(Meaning::Overflow(Notice::PollHup, 9), 40)));
+        assert_eq!(real, Some(bytes(&by_async(40, Notice::PollHup, 9))));
+        assert_eq!(really(bytes(&by_async(40, Notice::PollIn, 3))), None);
     }
 
     #[test]

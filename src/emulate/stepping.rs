@@ -8,7 +8,7 @@ use super::flags::{self, Popped, TRAP_FLAG};
 use super::instance::{Boundary, Switch};
 use super::instruction::{Kind, Next};
 use super::model::Fusion;
-use super::ptrace::{self, Resume};
+use super::ptrace::{self, Registers, Resume};
 use super::status;
 use super::supervisor::Supervisor;
 use super::thread::HeldTrap;
@@ -37,12 +37,20 @@ impl Supervisor {
                 return Ok(Resume::ToSystemCall);
             }
             if !it.counts() {
+                it.sent_back = false;
                 let watched = self.watched.contains(&it.process) || self.ignoring_trap.contains(&it.process);
                 return Ok(if watched { Resume::ToSystemCall } else { Resume::Freely });
             }
             if into_handler {
                 // This step ends at the handler's first instruction, and runs nothing.
                 return Ok(Resume::OneInstruction);
+            }
+            if it.mask.is_none() {
+                let registers = ptrace::registers(thread)?;
+                if will_restart(&registers) {
+                    return Ok(Resume::ToSystemCall);
+                }
+                it.traps_itself = registers.eflags & TRAP_FLAG != 0;
             }
             let at = match it.at.take() {
                 Some(at) => at,
@@ -70,7 +78,6 @@ impl Supervisor {
     fn unblock_trap(&mut self, thread: Pid) -> Result<(), Errno> {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         if it.mask.is_none() {
-            it.traps_itself = ptrace::registers(thread)?.eflags & TRAP_FLAG != 0;
             if status::ignores(thread, libc::SIGTRAP) {
                 self.ignoring_trap.insert(it.process);
             }
@@ -151,4 +158,10 @@ impl Supervisor {
             self.announce(thread, event, overflow);
         }
     }
+}
+
+/// Whether the kernel goes back to a call that was cut short, once no handler runs (`include/linux/errno.h`):
+/// ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK.
+pub(super) fn will_restart(registers: &Registers) -> bool {
+    registers.orig_rax as i64 >= 0 && matches!(registers.rax as i64, -514..=-512 | -516)
 }

@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use super::model::Model;
 use super::ptrace::{self, Resume};
 use super::reports::{Report, Reports};
+use super::stepping::will_restart;
 use super::table::Events;
 use super::thread::Thread;
 
@@ -79,13 +80,14 @@ impl Supervisor {
             it.stopped = true;
             it.at = None;
         }
+        self.after_interruption(thread, report);
         let next = match report {
             Report::SystemCall => self.system_call(thread),
             Report::Seccomp => self.filtered(thread),
             Report::Signal(signal) => self.signal(thread, signal),
             Report::Started => self.started(thread),
             Report::Executed => self.executed(thread),
-            Report::Interrupted => self.interrupted(thread),
+            Report::Interrupted => Ok(0),
             Report::GroupStop(_) => {
                 self.told_to_go_on(thread);
                 let _ = ptrace::resume(thread, Resume::GroupStopped, 0);
@@ -113,24 +115,31 @@ impl Supervisor {
         }
     }
 
-    fn interrupted(&mut self, thread: Pid) -> Result<i32, Errno> {
-        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-        if std::mem::take(&mut it.interrupted) {
-            restart_if_cut_short(thread)?;
+    /// Looks after a thread that we have asked to stop: any stop answers that (`kernel/signal.c`, `ptrace_stop`).
+    fn after_interruption(&mut self, thread: Pid, report: Report) {
+        let Some(it) = self.threads.get_mut(&thread) else { return };
+        if !std::mem::take(&mut it.interrupted) {
+            return;
         }
-        Ok(0)
+        let at_exit = report == Report::SystemCall && it.call.is_some();
+        if at_exit || report == Report::Interrupted {
+            it.sent_back = goes_back(thread).unwrap_or(false);
+        }
     }
 }
 
+/// Whether the call that an interruption has cut short will be made again.
+///
 /// Some calls end with EINTR when a thread is interrupted and no handler runs (`signal(7)`); the program must not see
-/// that, so they are made again.
-fn restart_if_cut_short(thread: Pid) -> Result<(), Errno> {
+/// that, so they are made again, too.
+fn goes_back(thread: Pid) -> Result<bool, Errno> {
     const LENGTH: u64 = 2;
     let mut registers = ptrace::registers(thread)?;
     if registers.orig_rax as i64 >= 0 && registers.rax as i64 == -(Errno::EINTR as i64) {
         registers.rax = registers.orig_rax;
         registers.rip -= LENGTH;
         ptrace::set_registers(thread, &registers)?;
+        return Ok(true);
     }
-    Ok(())
+    Ok(will_restart(&registers))
 }

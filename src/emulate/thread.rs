@@ -42,6 +42,8 @@ pub struct Thread {
     /// It is known to be stopped, or about to be told to go on.
     pub stopped: bool,
     pub interrupted: bool,
+    /// It goes back to a call only because it was interrupted: natively that `syscall` would not run again.
+    pub sent_back: bool,
 }
 
 impl Thread {
@@ -61,6 +63,7 @@ impl Thread {
             instructions: 0,
             stopped: true,
             interrupted: false,
+            sent_back: false,
         }
     }
 

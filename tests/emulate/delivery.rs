@@ -106,3 +106,14 @@ group-of-sibling EINVAL
 ";
     assert_prints("errors", &[], &[], expected);
 }
+
+#[test]
+fn signals_taken_off_the_queue_look_like_delivered_ones() {
+    let expected = "\
+sigwaitinfo 40 code 1 fd 1 band 0x41
+signalfd 128 signo 40 code 1 fd 1 band 0x41
+handler code 6 fd 1
+restarted 1 counted 1
+";
+    assert_prints("taken", &[], &[], expected);
+}

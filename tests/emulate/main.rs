@@ -4,5 +4,7 @@ mod buffer;
 mod delivery;
 mod model;
 mod oracle;
+mod process;
 mod sharing;
 mod support;
+mod traps;

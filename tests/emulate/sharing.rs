@@ -39,6 +39,7 @@ thread plain 0 inherit 1 inherit_thread 1
 child plain 0 inherit 1 inherit_thread 0
 other 1
 ended 1
+asleep 0 by 15
 ";
     assert_prints("threads", &[], &[], expected);
 }

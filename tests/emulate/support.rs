@@ -75,7 +75,7 @@ pub fn assert_prints(fixture: &str, model: &[&str], arguments: &[&str], expected
     assert_eq!(run.status, Some(0), "{fixture} {arguments:?}");
 }
 
-/// The process's children that are left after `within`.
+/// Whether it is `done` before `within` is over.
 pub fn wait_until(within: Duration, mut done: impl FnMut() -> bool) -> bool {
     let begun = std::time::Instant::now();
     while begun.elapsed() < within {

@@ -16,6 +16,7 @@ use crate::emulate::model::Iret;
 use crate::emulate::ptrace::{self, Registers};
 use crate::emulate::record;
 use crate::emulate::supervisor::Supervisor;
+use crate::emulate::taken::{is_signalfd, took_signal, took_signals};
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// `FIOASYNC` (`ioctl_tty(2)`'s relative of O_ASYNC).
@@ -42,7 +43,9 @@ impl Supervisor {
         // `syscall` retires on its way into the kernel.
         let retired = Retired { instructions: 1, ..Retired::default() };
         self.restore_mask(thread)?;
-        self.retire(thread, retired, Boundary::Kernel);
+        if !self.threads.get_mut(&thread).is_some_and(|it| std::mem::take(&mut it.sent_back)) {
+            self.retire(thread, retired, Boundary::Kernel);
+        }
         let mut registers = ptrace::registers(thread)?;
         let number = registers.orig_rax as i64;
         let before = RuntimeAddr(registers.rip.wrapping_sub(SYSCALL.len() as u64));
@@ -82,6 +85,7 @@ impl Supervisor {
             }
             libc::SYS_read => match of_first(self) {
                 Some(event) => self.read_value(thread, event, RuntimeAddr(second), third),
+                None if is_signalfd(thread, first) => Answer::Kernel(Then::TookSignals(RuntimeAddr(second))),
                 None => Answer::Kernel(Then::Nothing),
             },
             // perf's descriptors have no write (`perf_fops`).
@@ -93,15 +97,16 @@ impl Supervisor {
                 Some(event) => self.descriptor_control(event, (first, second, third)),
                 None => Answer::Kernel(Then::Nothing),
             },
-            libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_close_range => {
-                Answer::Kernel(Then::LookForClosed)
-            }
+            libc::SYS_close => self.closes(of_first(self)),
+            libc::SYS_dup2 | libc::SYS_dup3 => self.closes(self.event_of(thread, second)),
+            libc::SYS_close_range => Answer::Kernel(Then::LookForClosed),
             libc::SYS_mmap => return self.map(thread, registers),
             libc::SYS_poll | libc::SYS_ppoll => self.waits(Waited::Poll(RuntimeAddr(first), second)),
             libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
                 self.waits(Waited::Epoll(RuntimeAddr(second), first as i32))
             }
             libc::SYS_select | libc::SYS_pselect6 => self.waits(Waited::Select(RuntimeAddr(second), first)),
+            libc::SYS_rt_sigtimedwait => Answer::Kernel(Then::TookSignal(RuntimeAddr(second))),
             libc::SYS_rt_sigaction if first == libc::SIGTRAP as u64 => {
                 let set = if second == 0 { Change::None } else { Change::Made };
                 Answer::Kernel(Then::TrapAction { old: RuntimeAddr(third), set })
@@ -145,6 +150,10 @@ impl Supervisor {
         Ok(())
     }
 
+    fn closes(&self, event: Option<Key>) -> Answer {
+        Answer::Kernel(if event.is_some() { Then::LookForClosed } else { Then::Nothing })
+    }
+
     fn leave(&mut self, thread: Pid, then: &Then) -> Result<i32, Errno> {
         match then {
             Then::Nothing => {}
@@ -155,6 +164,8 @@ impl Supervisor {
                 ptrace::set_registers(thread, &registers)?;
             }
             Then::TrapAction { old, set } => self.trap_action(thread, *old, *set)?,
+            Then::TookSignal(at) => took_signal(thread, *at)?,
+            Then::TookSignals(at) => took_signals(thread, *at)?,
             Then::Mapped => self.mapped(thread)?,
             Then::Waited(waited) => self.waited(thread, *waited)?,
             Then::LookForClosed => self.look_for_closed(),
