@@ -79,7 +79,7 @@ fn verdicts(lines: &[Value]) -> Vec<String> {
     let steps = lines.iter().filter(|line| line["type"] == "step");
     let verdict = |step: &Value| {
         let name = step["verdict"].as_str().expect("a verdict");
-        step["skid"].as_u64().map_or_else(|| name.to_owned(), |skid| format!("{name}({skid})"))
+        step["late"].as_u64().map_or_else(|| name.to_owned(), |skid| format!("{name}({skid})"))
     };
     steps.map(verdict).collect()
 }
