@@ -29,7 +29,7 @@ Examples:
   overstep doctor                                      what this machine can do, and what to change
 
 Not there yet: attaching to a running process, following children (one process of the tree is traced), \
-`diff`, `validate`, `emulate`, the `instructions` engine, list formats beyond text and JSON.";
+`diff`, `emulate`, the `instructions` engine, list formats beyond text and JSON.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -45,6 +45,8 @@ pub enum Command {
     Symbols(super::symbols::Arguments),
     /// Say what this machine can do, what it cannot, and the remedy
     Doctor(super::doctor::Arguments),
+    /// Measure whether overflow signals come where they should on this machine
+    Validate(super::validate::Arguments),
     /// Print a shell's completion script
     Completions(super::completions::Arguments),
     /// Print the manual page (roff)

@@ -15,5 +15,6 @@ mod stdout;
 mod symbols;
 mod target;
 mod trace;
+mod validate;
 
 pub use entry::main;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::source::Arrow;
 
 /// A layer and what it may import: whole folders, or `folder::module` where only a part is meant.
-const TABLE: [(&str, &[&str]); 15] = [
+const TABLE: [(&str, &[&str]); 16] = [
     ("address", &[]),
     ("raw", &[]),
     ("registers", &["address"]),
@@ -39,6 +39,8 @@ const TABLE: [(&str, &[&str]); 15] = [
     // `check` and `listing` for what the library hands back.
     ("session", &["address", "raw", "registers", "event", "handler", "record", "image", "check", "listing"]),
     ("doctor", &["address", "raw", "registers", "record", "event"]),
+    // `doctor` for what it knows of the machine.
+    ("precision", &["address", "raw", "registers", "event", "record", "image", "doctor"]),
     (
         "cli",
         &[
@@ -52,6 +54,7 @@ const TABLE: [(&str, &[&str]); 15] = [
             "listing",
             "session",
             "doctor",
+            "precision",
             ROOT,
         ],
     ),

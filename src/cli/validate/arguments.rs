@@ -1,0 +1,74 @@
+//! The command line of `validate`.
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::presentation::Color;
+use crate::precision::event::{Delivery, Event};
+use crate::precision::plan::{Depth, Plan};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each event is made to overflow at an instruction that the workload knows, and the saved RIP of each signal is \
+                  compared with it. Four controls are measured whatever is asked for: page faults and breakpoints must come \
+                  out synchronous, cpu-clock and a blocked SIGTRAP asynchronous, or nothing else is to be believed.\n\n\
+                  Exit status: 0 the controls hold and nothing failed or stayed unexplained (an asynchronous clock and a known \
+                  kernel bug are findings, not failures); 1 not so; 2 used wrongly, or nothing could be measured.\n\n\
+                  Examples:\n  overstep validate --quick\n  overstep validate --event breakpoint --delivery fasync\n  \
+                  overstep validate --event r01c0 --precise 0 --cpu 3"
+)]
+pub struct Arguments {
+    /// About ten seconds: fewer signals, no precise levels above 0
+    #[arg(long, conflicts_with = "thorough")]
+    quick: bool,
+    /// A million signals a line, however long it takes
+    #[arg(long)]
+    thorough: bool,
+    /// Only these events: breakpoint, page-faults, context-switches, cpu-clock, task-clock, instructions, branches,
+    /// cycles, rNNNN (raw), tracepoint:ID, uprobe
+    #[arg(long, value_name = "EVENT", value_delimiter = ',', value_parser = Event::parse)]
+    event: Vec<Event>,
+    /// Only this delivery
+    #[arg(long, value_enum, value_name = "DELIVERY")]
+    delivery: Option<Deliver>,
+    /// Only these levels of precise_ip, 0 to 3
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=3))]
+    precise: Vec<u8>,
+    /// Stay on this CPU; on a hybrid machine the way to choose the core type
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// Colour; `auto` means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Deliver {
+    Sigtrap,
+    Fasync,
+}
+
+impl Arguments {
+    pub fn plan(&self) -> Plan {
+        let depth = match (self.quick, self.thorough) {
+            (true, _) => Depth::Quick,
+            (_, true) => Depth::Thorough,
+            _ => Depth::Default,
+        };
+        let precise = match (self.precise.is_empty(), depth) {
+            (false, _) => self.precise.clone(),
+            (true, Depth::Quick) => vec![0],
+            (true, _) => vec![0, 1, 2, 3],
+        };
+        Plan {
+            depth,
+            events: if self.event.is_empty() { Event::STANDARD.to_vec() } else { self.event.clone() },
+            deliveries: match self.delivery {
+                None => Delivery::MEASURED.to_vec(),
+                Some(Deliver::Sigtrap) => vec![Delivery::Sigtrap],
+                Some(Deliver::Fasync) => vec![Delivery::Fasync],
+            },
+            precise,
+            cpu: self.cpu,
+        }
+    }
+}

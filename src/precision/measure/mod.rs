@@ -1,0 +1,12 @@
+//! Runs a workload under an event in a child, and keeps what its signal handler saw.
+
+mod catcher;
+pub(super) mod isolated;
+mod ledger;
+pub mod observation;
+mod run;
+pub(super) mod spec;
+
+pub use observation::{Observation, Stop};
+pub(super) use run::observe;
+pub(super) use spec::{Arming, Pages, Spec};

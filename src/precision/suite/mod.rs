@@ -1,0 +1,7 @@
+//! Measures what the plan asks for, check after check, and puts the report together.
+
+mod row;
+mod run;
+mod trouble;
+
+pub use run::{Watch, run};

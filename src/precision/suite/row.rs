@@ -1,0 +1,167 @@
+//! One row: an event at one precise level by one delivery.
+
+use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
+use crate::precision::event::{Delivery, Event, Nature};
+use crate::precision::judge::Verdict;
+use crate::precision::judge::delivered::Delivered;
+use crate::precision::judge::place::Place;
+use crate::precision::judge::row::{Control, judge, synchronous};
+use crate::precision::measure::isolated::Trouble;
+use crate::precision::measure::{Arming, Pages, Spec, observe};
+use crate::precision::plan::{Plan, Stop};
+use crate::precision::report::model::{Figures, Row};
+use crate::precision::workload::{Path, Workload, class};
+
+/// Overflows of one child's run: below what its record holds.
+const BATCH: u64 = 10_000;
+/// Pages that a round of page faults touches.
+const PAGES: u64 = 500;
+/// Nanoseconds between a clock's overflows; the kernel makes less than 10,000 that.
+const CLOCK_PERIOD: u64 = 20_000;
+/// Rounds in which a clock overflows some hundred times.
+const CLOCK_ROUNDS: u64 = 20;
+
+/// What is measured in one row.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub event: Event,
+    pub precise: u8,
+    pub delivery: Delivery,
+}
+
+/// Signals of a row or class so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub delivered: Delivered,
+    pub place: Place,
+}
+
+/// Measures a row, until it has its signals or `stop` is requested.
+pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
+    if let Some(reason) = forbidden(&asked.event, Version::running()) {
+        return without_figures(asked, Verdict::skip(reason));
+    }
+    let wanted = match (asked.event.nature(), asked.delivery) {
+        (Nature::Clock, _) | (_, Delivery::SigtrapBlocked) => plan.clock_signals(),
+        _ => plan.signals(),
+    };
+    match tally(asked, workload(&asked.event), wanted, plan, stop) {
+        Err(trouble) => without_figures(asked, super::trouble::verdict(&trouble, &asked.event)),
+        Ok(tally) => with_figures(asked, &tally),
+    }
+}
+
+/// Why the event must not even be opened on this kernel.
+fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
+    let hangs =
+        event.nature() == Nature::Clock && kernel.is_some_and(|kernel| CLOCK_REFRESH_HANG.affects(kernel));
+    hangs.then(|| format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
+}
+
+/// The loop in which the event overflows.
+fn workload(event: &Event) -> Workload {
+    match event {
+        // The clock has the page faults' own loop: it is asked the same question.
+        Event::PageFaults | Event::CpuClock | Event::TaskClock => class::page_store(),
+        Event::ContextSwitches => class::sleep(),
+        _ => class::nop(),
+    }
+}
+
+/// Runs batches until `wanted` signals have come.
+pub(super) fn tally(
+    asked: &Asked,
+    workload: Workload,
+    wanted: u64,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Tally, Trouble> {
+    let path = Path::of(&workload);
+    let mut tally = Tally::default();
+    while tally.place.signals < wanted && !stop.requested() {
+        let (spec, overflows) = batch(asked, workload, wanted - tally.place.signals, plan);
+        let mut observation = observe(&spec, overflows)?;
+        if overflows == 0 {
+            observation.asked =
+                if asked.event.nature() == Nature::Clock { observation.signals } else { observation.count };
+        }
+        let silent = observation.signals == 0;
+        tally.delivered.add(&observation, asked.delivery);
+        tally.place.add(&observation, &path);
+        // What does not come now does not come later.
+        if silent {
+            break;
+        }
+    }
+    Ok(tally)
+}
+
+/// One batch, and the overflows that it causes; 0 where only the event can know.
+fn batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, u64) {
+    let left = left.min(BATCH);
+    let (iterations, rounds, pages, period, overflows) = match (&asked.event, asked.delivery) {
+        (Event::PageFaults, _) => {
+            let rounds = left.div_ceil(PAGES);
+            (PAGES, rounds, Pages::Fresh, 1, PAGES * rounds)
+        }
+        (Event::CpuClock | Event::TaskClock, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CLOCK_PERIOD, 0),
+        (Event::ContextSwitches, _) => (left.min(1_000), 1, Pages::Present, 1, 0),
+        // One overflow to a stretch in which the signal is blocked: of two, one would be lost.
+        (_, Delivery::SigtrapBlocked) => (1, left, Pages::Present, 1, left),
+        _ => (left, 1, Pages::Present, 1, left),
+    };
+    let spec = Spec {
+        attr: asked.event.attr(period, asked.precise, asked.delivery, &workload),
+        delivery: asked.delivery,
+        nature: asked.event.nature(),
+        workload,
+        iterations,
+        rounds,
+        pages,
+        arming: Arming::Enable,
+        cpu: plan.cpu,
+        patience: plan.patience(),
+    };
+    (spec, overflows)
+}
+
+fn with_figures(asked: &Asked, tally: &Tally) -> Row {
+    let Tally { delivered, place } = tally;
+    Row {
+        verdict: judge(asked.event.nature(), asked.delivery, delivered, place),
+        synchronous: synchronous(place),
+        signals: place.signals,
+        at_expected: place.at_expected,
+        figures: Some(Figures::of(delivered, place)),
+        ..without_figures(asked, Verdict::pass())
+    }
+}
+
+fn without_figures(asked: &Asked, verdict: Verdict) -> Row {
+    Row {
+        event: asked.event.to_string(),
+        precise: asked.precise,
+        delivery: asked.delivery,
+        control: Control::of(&asked.event, asked.precise, asked.delivery),
+        verdict,
+        synchronous: None,
+        signals: 0,
+        at_expected: 0,
+        figures: None,
+        classes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_not_opened_where_they_hang_the_machine() {
+        let forbidden =
+            |event, major, minor, patch| forbidden(&event, Some(Version::new(major, minor, patch))).is_some();
+        assert!(forbidden(Event::CpuClock, 6, 16, 8) && forbidden(Event::TaskClock, 6, 17, 13));
+        assert!(!forbidden(Event::CpuClock, 6, 16, 7) && !forbidden(Event::CpuClock, 6, 18, 0));
+        assert!(!forbidden(Event::PageFaults, 6, 17, 0));
+    }
+}

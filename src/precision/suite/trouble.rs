@@ -1,0 +1,40 @@
+//! What it means that a measurement gave no facts.
+
+use crate::event::error::{Cause, OpenError, Wanted};
+use crate::event::probe::failure::Failure;
+use crate::precision::event::{Event, Nature};
+use crate::precision::judge::{Outcome, Verdict};
+use crate::precision::measure::isolated::Trouble;
+use crate::raw::Errno;
+use nix::errno::Errno as Name;
+
+/// An event that cannot be opened is a skip; one that hangs or kills its child is a failure.
+pub(super) fn verdict(trouble: &Trouble, event: &Event) -> Verdict {
+    match trouble {
+        Trouble::Refused(errno) => Verdict::skip(refusal(*errno, event)),
+        Trouble::Broken(errno) => {
+            Verdict::fail(format!("a call on the event failed: {} ({errno})", Name::from_raw(*errno)))
+        }
+        Trouble::Ended(failure @ Failure::NotStarted { .. }, _) => {
+            Verdict::skip(format!("{failure}; {}", failure.remedy()))
+        }
+        Trouble::Ended(failure, seen) => {
+            Verdict::because(Outcome::Fail, format!("{failure}, after {} signals", seen.signals))
+        }
+    }
+}
+
+/// Why `event` cannot be opened: number, cause, remedy.
+fn refusal(errno: i32, event: &Event) -> String {
+    let wanted = if event.nature() == Nature::Counter { Wanted::Instructions } else { Wanted::Step };
+    let error = OpenError::here(Errno(errno), wanted);
+    let name = Name::from_raw(errno);
+    match error.cause {
+        Cause::NoPmu => format!("{name:?} ({errno}), no PMU here"),
+        // What it says of breakpoints is not true of software events.
+        Cause::NoBreakpoints | Cause::DebugRegistersTaken if *event != Event::Breakpoint => {
+            format!("{name:?} ({errno}), this kernel has no such event")
+        }
+        cause => format!("{name:?} ({errno}), {cause}; {}", error.remedy()),
+    }
+}
