@@ -1,7 +1,10 @@
 //! `overstep validate`: whether this machine delivers overflow signals where it should.
 
 mod arguments;
+mod cpu;
 mod interrupt;
+mod output;
+mod progress;
 mod run;
 
 pub use arguments::Arguments;

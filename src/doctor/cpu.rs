@@ -2,10 +2,10 @@
 
 #![allow(unsafe_code, reason = "the hypervisor's name is only in a CPUID leaf")]
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The first CPU as `/proc/cpuinfo` describes it. Fields are `None` where it says nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// `AuthenticAMD`, `GenuineIntel`.
     pub vendor: Option<String>,
@@ -22,7 +22,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn read() -> Self {
+    /// Reads `/proc/cpuinfo` and asks CPUID for the hypervisor.
+    #[must_use]
+    pub fn read() -> Self {
         let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self { hypervisor: hypervisor(), ..Self::parse(&text) }
     }

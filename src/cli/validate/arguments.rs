@@ -1,5 +1,7 @@
 //! The command line of `validate`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use crate::cli::presentation::Color;
@@ -36,6 +38,9 @@ pub struct Arguments {
     /// Stay on this CPU; on a hybrid machine the way to choose the core type
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
+    /// Write everything as JSON, machine facts and histograms included (docs/validate.schema.json)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
     /// Colour; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,

@@ -13,7 +13,7 @@ pub(crate) mod catcher;
 pub(crate) mod child;
 mod report;
 mod sled;
-mod thread;
+pub(crate) mod thread;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,15 @@
 //! Runs a workload under an event in a child, and keeps what its signal handler saw.
 
 mod catcher;
+pub(super) mod exec;
 pub(super) mod isolated;
 mod ledger;
 pub mod observation;
+pub(super) mod pair;
+mod room;
 mod run;
 pub(super) mod spec;
+pub(super) mod threads;
 
 pub use observation::{Observation, Stop};
 pub(super) use run::observe;

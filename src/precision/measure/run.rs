@@ -8,16 +8,13 @@ use super::catcher::{self, Handling};
 use super::isolated::{Trouble, measure};
 use super::ledger::Ledger;
 use super::observation::Observation;
+use super::room::{PAGE, give_back, map, pin, usage};
 use super::spec::{Pages, Spec};
 use crate::event::probe::action;
 use crate::event::probe::catcher::REALTIME;
 use crate::event::{fasync, ioctl, open};
 use crate::precision::event::{Delivery, Nature};
-use crate::raw::{Errno, getpid, gettid, syscall};
-
-const PAGE: u64 = 4096;
-/// `RUSAGE_THREAD` (`getrusage(2)`).
-const RUSAGE_THREAD: u64 = 1;
+use crate::raw::{getpid, gettid, syscall};
 
 /// Runs `spec` in a child. `asked` is the number of overflows that it is to cause.
 ///
@@ -29,7 +26,7 @@ pub(in crate::precision) fn observe(spec: &Spec, asked: u64) -> Result<Observati
 
 fn run(ledger: &Ledger, spec: &Spec) {
     let Some(()) = ledger.note(pin(spec.cpu)) else { return };
-    let Some(region) = ledger.note(map(spec.iterations.max(1) * PAGE)) else { return };
+    let Some(region) = ledger.note(map(spec.pages_needed() * PAGE)) else { return };
     let event = match open::raw(&spec.attr, 0) {
         Ok(event) => event,
         Err(errno) => return ledger.refused.store(errno.0, Relaxed),
@@ -39,7 +36,9 @@ fn run(ledger: &Ledger, spec: &Spec) {
     if spec.delivery == Delivery::Fasync {
         ledger.note(fasync::direct(event, gettid(), REALTIME));
     }
-    warm_up(ledger, spec, region);
+    // SAFETY: the region has a page for every iteration.
+    unsafe { spec.workload.run(region, spec.iterations, -1, 0, 0) };
+    warm_up(ledger);
     if spec.nature == Nature::Counter {
         let request = spec.arming.request();
         catcher::handle(Handling::Step { event, request });
@@ -74,54 +73,11 @@ fn round(ledger: &Ledger, spec: &Spec, region: *mut u8, event: i32) {
     }
 }
 
-/// Touches what the measurement will touch: its code, its record, the stack of a signal. A page that a forked child
-/// touches first faults, and would be counted.
-fn warm_up(ledger: &Ledger, spec: &Spec, region: *mut u8) {
-    // SAFETY: the region has a page for every iteration.
-    unsafe { spec.workload.run(region, spec.iterations, -1, 0, 0) };
+/// Touches what a signal will touch: the handler's code, the record, the stack. A page that a forked child touches
+/// first faults, and would be counted.
+pub(super) fn warm_up(ledger: &Ledger) {
     let (pid, tid) = (u64::from(getpid()), u64::from(gettid()));
     // SAFETY: a signal to ourselves, whose handler is installed.
     let _ = unsafe { syscall(libc::SYS_tgkill, [pid, tid, REALTIME as u64, 0, 0, 0]) };
     ledger.warm();
-}
-
-/// Has this thread run on `cpu` only.
-fn pin(cpu: Option<u32>) -> Result<(), Errno> {
-    let Some(cpu) = cpu else { return Ok(()) };
-    let mut set = [0u64; 128];
-    if let Some(word) = set.get_mut(cpu as usize / 64) {
-        *word |= 1 << (cpu % 64);
-    }
-    // SAFETY: `set` lives and has the size stated.
-    unsafe {
-        syscall(libc::SYS_sched_setaffinity, [0, size_of_val(&set) as u64, set.as_ptr() as u64, 0, 0, 0])
-    }
-    .map(drop)
-}
-
-/// `bytes` of zeroes on small pages.
-fn map(bytes: u64) -> Result<*mut u8, Errno> {
-    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-    let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
-    // SAFETY: a new anonymous mapping overlaps nothing.
-    let region = unsafe { syscall(libc::SYS_mmap, [0, bytes, protection, kind, u64::MAX, 0]) }?;
-    // SAFETY: it only advises about a mapping of ours.
-    let _ = unsafe { syscall(libc::SYS_madvise, [region, bytes, libc::MADV_NOHUGEPAGE as u64, 0, 0, 0]) };
-    Ok(region as *mut u8)
-}
-
-fn give_back(region: *mut u8, bytes: u64) -> Result<(), Errno> {
-    let advice = libc::MADV_DONTNEED as u64;
-    // SAFETY: the memory is ours and holds nothing that is needed again.
-    unsafe { syscall(libc::SYS_madvise, [region as u64, bytes, advice, 0, 0, 0]) }.map(drop)
-}
-
-/// This thread's page faults and context switches so far.
-fn usage() -> (u64, u64) {
-    // `struct rusage` of x86_64: sixteen words after two timevals' four.
-    let mut usage = [0u64; 18];
-    // SAFETY: `usage` lives and has the 144 bytes of a `struct rusage`.
-    let _ = unsafe { syscall(libc::SYS_getrusage, [RUSAGE_THREAD, usage.as_mut_ptr() as u64, 0, 0, 0, 0]) };
-    let [.., minor, major, _swaps, _in, _out, _sent, _received, _signals, voluntary, involuntary] = usage;
-    (minor + major, voluntary + involuntary)
 }

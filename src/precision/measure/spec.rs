@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::event::attr::Attr;
 use crate::event::ioctl;
 use crate::precision::event::{Delivery, Nature};
-use crate::precision::workload::Workload;
+use crate::precision::workload::{Touches, Workload};
 
 /// How the event is armed in front of the workload's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,15 @@ pub struct Spec {
     pub cpu: Option<u32>,
     /// How long the child may take.
     pub patience: Duration,
+}
+
+impl Spec {
+    pub(super) fn pages_needed(&self) -> u64 {
+        match self.workload.touches {
+            Touches::OnePage => 1,
+            Touches::PageEach => self.iterations.max(1),
+        }
+    }
 }
 
 impl Arming {

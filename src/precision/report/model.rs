@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::Machine;
 use crate::precision::event::Delivery;
 use crate::precision::judge::delivered::Delivered;
 use crate::precision::judge::place::Place;
@@ -25,8 +26,34 @@ pub struct Report {
     pub partial: bool,
     /// Every control came out as it has to.
     pub trusted: bool,
+    pub machine: Machine,
     /// One per event, precise level and delivery.
     pub results: Vec<Row>,
+    /// Everything that is not a row of the matrix.
+    pub checks: Vec<Check>,
+}
+
+/// What a check is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    Delivery,
+    Place,
+    Peers,
+    Count,
+    Limits,
+}
+
+/// One check beyond the matrix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    pub group: Group,
+    pub name: String,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What was found, in words.
+    pub text: String,
+    pub figures: BTreeMap<String, i64>,
 }
 
 /// One event at one precise level by one delivery.
@@ -126,6 +153,19 @@ impl Row {
     }
 }
 
+impl Group {
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Delivery => "Delivery",
+            Self::Place => "Place",
+            Self::Peers => "What peers test",
+            Self::Count => "Count",
+            Self::Limits => "Limits",
+        }
+    }
+}
+
 impl Report {
     /// Whether the controls held and nothing failed or stayed unexplained.
     #[must_use]
@@ -133,7 +173,10 @@ impl Report {
         self.trusted && !self.outcomes().any(Outcome::is_failure)
     }
 
-    fn outcomes(&self) -> impl Iterator<Item = Outcome> {
-        self.results.iter().map(|row| row.verdict.outcome)
+    /// Those of all rows, classes and checks.
+    pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        let classes = self.results.iter().flat_map(|row| &row.classes).map(|class| class.verdict.outcome);
+        let rows = self.results.iter().map(|row| row.verdict.outcome);
+        rows.chain(classes).chain(self.checks.iter().map(|check| check.verdict.outcome))
     }
 }

@@ -1,6 +1,6 @@
 //! What the figures say, in words.
 
-use super::model::{Report, Row};
+use super::model::{ClassRow, Report, Row};
 use crate::precision::judge::Outcome;
 use crate::precision::judge::row::Control;
 
@@ -29,6 +29,36 @@ pub fn row(row: &Row) -> String {
             format!("{name}: no counterexample in {} ({})", grouped(row.signals), bound(row))
         }
     }
+}
+
+/// A class of instruction that did not come out like its row.
+#[must_use]
+pub fn class(row: &Row, class: &ClassRow) -> Option<String> {
+    let reason = class.verdict.reason.as_deref().unwrap_or_default();
+    let name = format!("{} at {}", row.name(), class.class);
+    match class.verdict.outcome {
+        Outcome::Skip => Some(format!("SKIP {name}: {reason}")),
+        Outcome::Pass if class.at_expected == class.signals => None,
+        Outcome::Pass => Some(format!(
+            "{name}: {} of {} elsewhere",
+            grouped(class.signals - class.at_expected),
+            grouped(class.signals)
+        )),
+        outcome => Some(format!("{name}: {}, {reason}", outcome.name())),
+    }
+}
+
+/// How many of everything came out how.
+#[must_use]
+pub fn summary(report: &Report) -> String {
+    let all = [Outcome::Pass, Outcome::Fail, Outcome::Unexplained, Outcome::KnownKernelBug, Outcome::Skip];
+    let counted = all.map(|wanted| (wanted, report.outcomes().filter(|outcome| *outcome == wanted).count()));
+    let told: Vec<_> = counted
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(outcome, n)| format!("{n} {}", outcome.name()))
+        .collect();
+    format!("{}.", told.join(", "))
 }
 
 /// What the controls say about everything else.

@@ -38,8 +38,8 @@ pub fn rows(report: &Report, colours: bool) -> String {
         table.add_row(cells(row));
     }
     let lines = table.lines().zip(std::iter::once(None).chain(report.results.iter().map(Some)));
-    let painted =
-        lines.map(|(line, row)| paint(line.trim_end(), row.map(|row| row.verdict.outcome), colours) + "\n");
+    let painted = lines
+        .map(|(line, row)| paint_end(line.trim_end(), row.map(|row| row.verdict.outcome), colours) + "\n");
     painted.collect()
 }
 
@@ -72,14 +72,21 @@ fn cells(row: &Row) -> [String; 9] {
 }
 
 /// Colours the outcome, which ends the line.
-fn paint(line: &str, outcome: Option<Outcome>, colours: bool) -> String {
-    let Some(outcome) = outcome.filter(|_| colours) else { return line.to_owned() };
+fn paint_end(line: &str, outcome: Option<Outcome>, colours: bool) -> String {
+    let Some(outcome) = outcome else { return line.to_owned() };
+    let front = line.strip_suffix(outcome.name());
+    front.map_or_else(|| line.to_owned(), |front| front.to_owned() + &paint(outcome, colours))
+}
+
+/// An outcome's name, coloured or not.
+pub(super) fn paint(outcome: Outcome, colours: bool) -> String {
     let name = outcome.name();
     let colour = match outcome {
+        _ if !colours => return name.to_owned(),
         Outcome::Pass => GREEN,
         Outcome::Fail | Outcome::Unexplained => RED,
         Outcome::KnownKernelBug => YELLOW,
         Outcome::Skip => DIM,
     };
-    line.strip_suffix(name).map_or_else(|| line.to_owned(), |front| format!("{front}{colour}{name}{RESET}"))
+    format!("{colour}{name}{RESET}")
 }

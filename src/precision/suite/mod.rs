@@ -1,5 +1,7 @@
 //! Measures what the plan asks for, check after check, and puts the report together.
 
+mod checks;
+mod classes;
 mod row;
 mod run;
 mod trouble;

@@ -1,8 +1,10 @@
 //! One row: an event at one precise level by one delivery.
 
+use super::classes;
 use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::Verdict;
+use crate::precision::judge::counter::{self, Setup};
 use crate::precision::judge::delivered::Delivered;
 use crate::precision::judge::place::Place;
 use crate::precision::judge::row::{Control, judge, synchronous};
@@ -10,7 +12,7 @@ use crate::precision::measure::isolated::Trouble;
 use crate::precision::measure::{Arming, Pages, Spec, observe};
 use crate::precision::plan::{Plan, Stop};
 use crate::precision::report::model::{Figures, Row};
-use crate::precision::workload::{Path, Workload, class};
+use crate::precision::workload::{Path, Touches, Workload, class};
 
 /// Overflows of one child's run: below what its record holds.
 const BATCH: u64 = 10_000;
@@ -20,6 +22,12 @@ const PAGES: u64 = 500;
 const CLOCK_PERIOD: u64 = 20_000;
 /// Rounds in which a clock overflows some hundred times.
 const CLOCK_ROUNDS: u64 = 20;
+
+/// Occurrences between a counter's overflows: prime, so that they go through every instruction of any loop.
+const COUNTER_PERIOD: u64 = 1_009;
+
+/// Pages that a counter's loop touches at most: 64 MiB.
+const COUNTER_PAGES: u64 = 1 << 14;
 
 /// What is measured in one row.
 #[derive(Clone, Debug)]
@@ -47,7 +55,15 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
     };
     match tally(asked, workload(&asked.event), wanted, plan, stop) {
         Err(trouble) => without_figures(asked, super::trouble::verdict(&trouble, &asked.event)),
-        Ok(tally) => with_figures(asked, &tally),
+        Ok(mut tally) => {
+            let classes = classes::measure(asked, plan, stop);
+            for class in &classes {
+                tally.place.merge(&class.tally.place);
+                tally.delivered.merge(&class.tally.delivered);
+            }
+            let rows: Vec<_> = classes.into_iter().map(|class| class.row).collect();
+            Row { classes: rows, ..with_figures(asked, &tally) }
+        }
     }
 }
 
@@ -79,21 +95,57 @@ pub(super) fn tally(
     let path = Path::of(&workload);
     let mut tally = Tally::default();
     while tally.place.signals < wanted && !stop.requested() {
-        let (spec, overflows) = batch(asked, workload, wanted - tally.place.signals, plan);
-        let mut observation = observe(&spec, overflows)?;
-        if overflows == 0 {
-            observation.asked =
-                if asked.event.nature() == Nature::Clock { observation.signals } else { observation.count };
+        let left = wanted - tally.place.signals;
+        let before = tally.place.signals;
+        match asked.event.nature() {
+            Nature::Counter => {
+                let (spec, setup) = counter_batch(asked, workload, left, plan);
+                let mut observation = observe(&spec, 0)?;
+                observation.asked = observation.count / setup.period;
+                tally.delivered.add(&observation, asked.delivery);
+                tally.place.merge(&counter::judge(&observation, &path, setup).place);
+            }
+            nature => {
+                let (spec, overflows) = batch(asked, workload, left, plan);
+                let mut observation = observe(&spec, overflows)?;
+                if overflows == 0 {
+                    let clock = nature == Nature::Clock;
+                    observation.asked = if clock { observation.signals } else { observation.count };
+                }
+                tally.delivered.add(&observation, asked.delivery);
+                tally.place.add(&observation, &path);
+            }
         }
-        let silent = observation.signals == 0;
-        tally.delivered.add(&observation, asked.delivery);
-        tally.place.add(&observation, &path);
         // What does not come now does not come later.
-        if silent {
+        if tally.place.signals == before {
             break;
         }
     }
     Ok(tally)
+}
+
+/// One batch of a counter: a loop that is long enough for `left` overflows.
+pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, Setup) {
+    let length = Path::of(&workload).length();
+    let long_enough = (left.min(BATCH) * COUNTER_PERIOD).div_ceil(length);
+    let iterations = match workload.touches {
+        Touches::OnePage => long_enough,
+        Touches::PageEach => long_enough.min(COUNTER_PAGES),
+    };
+    let setup = Setup { iterations, period: COUNTER_PERIOD };
+    let spec = Spec {
+        attr: asked.event.attr(setup.period, asked.precise, asked.delivery, &workload),
+        delivery: asked.delivery,
+        nature: Nature::Counter,
+        workload,
+        iterations: setup.iterations,
+        rounds: 1,
+        pages: Pages::Present,
+        arming: if asked.delivery == Delivery::Fasync { Arming::Refresh(1) } else { Arming::Enable },
+        cpu: plan.cpu,
+        patience: plan.patience(),
+    };
+    (spec, setup)
 }
 
 /// One batch, and the overflows that it causes; 0 where only the event can know.

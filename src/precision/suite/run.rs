@@ -1,10 +1,12 @@
 //! The whole suite.
 
+use super::checks;
 use super::row::{self, Asked};
 use crate::precision::event::{Delivery, Event};
 use crate::precision::judge::Outcome;
 use crate::precision::judge::row::Control;
 use crate::precision::plan::{Plan, Stop};
+use crate::precision::report::machine::Machine;
 use crate::precision::report::model::{Report, Row, VERSION};
 use crate::precision::report::sentences::right;
 
@@ -14,18 +16,27 @@ pub type Watch<'a> = &'a dyn Fn(usize, usize, &str);
 /// Measures everything that `plan` asks for. A requested `stop` ends it early, with a partial report.
 #[must_use]
 pub fn run(plan: &Plan, stop: &Stop, watch: Watch) -> Report {
-    let asked = rows(plan);
-    let mut results = Vec::with_capacity(asked.len());
-    for (done, one) in asked.iter().enumerate() {
+    let (rows, checks) = (rows(plan), checks::all());
+    let total = rows.len() + checks.len();
+    let mut results = Vec::with_capacity(rows.len());
+    for asked in &rows {
         if stop.requested() {
             break;
         }
-        watch(done, asked.len(), &format!("{}/{}", one.event, one.delivery));
-        let row = row::measure(one, plan, stop);
-        // A row that was cut short says nothing that it would not have said in full.
+        watch(results.len(), total, &format!("{}/{}", asked.event, asked.delivery));
+        let row = row::measure(asked, plan, stop);
+        // A row that was cut short does not say what it would have said in full.
         if !stop.requested() {
             results.push(row);
         }
+    }
+    let mut found = Vec::with_capacity(checks.len());
+    for check in &checks {
+        if stop.requested() {
+            break;
+        }
+        watch(rows.len() + found.len(), total, check.name);
+        found.push(check.run(plan));
     }
     Report {
         version: VERSION,
@@ -33,7 +44,9 @@ pub fn run(plan: &Plan, stop: &Stop, watch: Watch) -> Report {
         depth: plan.depth,
         partial: stop.requested(),
         trusted: trusted(&results),
+        machine: Machine::here(plan.cpu),
         results,
+        checks: found,
     }
 }
 

@@ -24,6 +24,16 @@ pub(super) fn verdict(trouble: &Trouble, event: &Event) -> Verdict {
     }
 }
 
+/// A probe of `event`'s that is refused is a skip, one that fails otherwise a failure.
+pub(super) fn of_probe(failure: &Failure) -> Verdict {
+    match failure {
+        Failure::Refused(_) | Failure::NotStarted { .. } => {
+            Verdict::skip(format!("{failure}; {}", failure.remedy()))
+        }
+        _ => Verdict::fail(failure.to_string()),
+    }
+}
+
 /// Why `event` cannot be opened: number, cause, remedy.
 fn refusal(errno: i32, event: &Event) -> String {
     let wanted = if event.nature() == Nature::Counter { Wanted::Instructions } else { Wanted::Step };

@@ -21,8 +21,7 @@ pub struct Class {
 
 workload!(
     /// A store into a page that is not there yet: the controls' loop.
-    page_store, "overstep_page_store", "store to a new page", "", "nop", "mov [r12], rax", "add r12, 4096\nnop"
-);
+    page_store, "overstep_page_store", "store to a new page", "", "nop", "mov [r12], rax", "add r12, 4096\nnop", PageEach);
 workload!(
     page_load,
     "overstep_page_load",
@@ -30,7 +29,8 @@ workload!(
     "",
     "nop",
     "mov rax, [r12]",
-    "add r12, 4096"
+    "add r12, 4096",
+    PageEach
 );
 workload!(
     page_rep_movsb,
@@ -39,7 +39,8 @@ workload!(
     "lea rbx, [rsp - 64]",
     "mov rdi, r12\nmov rsi, rbx\nmov ecx, 16",
     "rep movsb",
-    "add r12, 4096"
+    "add r12, 4096",
+    PageEach
 );
 workload!(
     page_lock_add,
@@ -48,7 +49,8 @@ workload!(
     "",
     "nop",
     "lock add qword ptr [r12], 1",
-    "add r12, 4096"
+    "add r12, 4096",
+    PageEach
 );
 workload!(
     page_avx_store,
@@ -57,7 +59,8 @@ workload!(
     "",
     "nop",
     "vmovups [r12], ymm0",
-    "add r12, 4096"
+    "add r12, 4096",
+    PageEach
 );
 workload!(nop, "overstep_nop", "nop", "", "nop", "nop", "nop\nnop\nnop");
 workload!(

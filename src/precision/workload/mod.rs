@@ -6,4 +6,4 @@ pub mod program;
 
 pub use class::Class;
 pub use path::Path;
-pub use program::Workload;
+pub use program::{Touches, Workload};

@@ -23,6 +23,25 @@ pub struct Workload {
     pub subject: RuntimeAddr,
     /// The first instruction behind the loop.
     pub(super) end: RuntimeAddr,
+    pub touches: Touches,
+}
+
+/// The pages of its region that a workload touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touches {
+    OnePage,
+    /// Each iteration one of its own.
+    PageEach,
+}
+
+impl Touches {
+    /// What a definition says, instead of the usual.
+    pub(super) const fn or(self, defined: Self) -> Self {
+        match self {
+            Self::OnePage => defined,
+            Self::PageEach => self,
+        }
+    }
 }
 
 /// Instructions that an event counts behind the loop: two moves, an immediate move, and the disarming `syscall`.
@@ -33,8 +52,7 @@ impl Workload {
     /// `event` -1 arms nothing.
     ///
     /// # Safety
-    /// `region` is readable and writable for what the workload touches: a page, or as many pages as iterations for
-    /// one that touches pages.
+    /// `region` is readable and writable for what [`Self::touches`] says.
     ///
     /// # Signal safety
     /// Calls nothing.
@@ -56,10 +74,10 @@ impl Workload {
 }
 
 /// Defines a [`Workload`] function `$name()`: `$setup` runs before arming, `$before`, `$subject` and `$after` in the
-/// loop. rax, rbx, rcx, rdx, rsi, rdi, rbp, r8 to r11 and r13 are free; r12 is the region.
+/// loop; `PageEach` ends the definition of one that touches a page each time. rax, rbx, rcx, rdx, rsi, rdi, rbp, r8 to r11 and r13 are free; r12 is the region.
 macro_rules! workload {
     ($(#[$doc:meta])* $name:ident, $symbol:literal, $title:literal, $setup:literal,
-     $before:literal, $subject:literal, $after:literal) => {
+     $before:literal, $subject:literal, $after:literal $(, $touches:ident)?) => {
         std::arch::global_asm!(
             concat!(".pushsection .text.", $symbol, ", \"ax\", @progbits"),
             ".balign 64",
@@ -115,6 +133,8 @@ macro_rules! workload {
                 start: address(&symbols::START),
                 subject: address(&symbols::SUBJECT),
                 end: address(&symbols::END),
+                touches: $crate::precision::workload::program::Touches::OnePage
+                    $(.or($crate::precision::workload::program::Touches::$touches))?,
             }
         }
     };
