@@ -1,6 +1,7 @@
 //! `overstep validate`: whether this machine delivers overflow signals where it should.
 
 mod arguments;
+mod compare;
 mod cpu;
 mod interrupt;
 mod output;

@@ -44,6 +44,8 @@ pub enum Delivery {
 pub enum Nature {
     /// One instruction makes it overflow, and the signal has to be there.
     Exact,
+    /// The same for most; but the scheduler may preempt anywhere.
+    Switch,
     /// No instruction does.
     Clock,
     /// The instruction at which the count reaches the period: to be found out.
@@ -66,11 +68,8 @@ impl Event {
     #[must_use]
     pub const fn nature(&self) -> Nature {
         match self {
-            Self::Breakpoint
-            | Self::PageFaults
-            | Self::ContextSwitches
-            | Self::Tracepoint(_)
-            | Self::Uprobe => Nature::Exact,
+            Self::Breakpoint | Self::PageFaults | Self::Tracepoint(_) | Self::Uprobe => Nature::Exact,
+            Self::ContextSwitches => Nature::Switch,
             Self::CpuClock | Self::TaskClock => Nature::Clock,
             Self::Instructions | Self::Branches | Self::Cycles | Self::Raw(_) => Nature::Counter,
         }

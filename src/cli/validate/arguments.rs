@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::presentation::Color;
 use crate::precision::event::{Delivery, Event};
@@ -10,6 +10,7 @@ use crate::precision::plan::{Depth, Plan};
 
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Each event is made to overflow at an instruction that the workload knows, and the saved RIP of each signal is \
                   compared with it. Four controls are measured whatever is asked for: page faults and breakpoints must come \
                   out synchronous, cpu-clock and a blocked SIGTRAP asynchronous, or nothing else is to be believed.\n\n\
@@ -19,6 +20,8 @@ use crate::precision::plan::{Depth, Plan};
                   overstep validate --event r01c0 --precise 0 --cpu 3"
 )]
 pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Option<Command>,
     /// About ten seconds: fewer signals, no precise levels above 0
     #[arg(long, conflicts_with = "thorough")]
     quick: bool,
@@ -41,9 +44,35 @@ pub struct Arguments {
     /// Write everything as JSON, machine facts and histograms included (docs/validate.schema.json)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write one self-contained page with histograms and the class matrix
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print Markdown, for a bug report
+    #[arg(long)]
+    pub markdown: bool,
     /// Colour; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Hold reports of other machines or kernels against the first
+    Compare(Compare),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What differs from the first report is shown, a column each. A pass that became a failure, unexplained or a known \
+                  kernel bug, and a synchronous event that became asynchronous, are regressions; what was not measured in one \
+                  of the two is only different.\n\n\
+                  Exit status: 0 nothing is worse than in the first; 1 something is; 2 a file is no report.\n\n\
+                  Example:\n  overstep validate compare linux-6.12.json linux-6.18.json"
+)]
+pub struct Compare {
+    /// Reports of `overstep validate --json`
+    #[arg(value_name = "REPORT.json", num_args = 2.., required = true)]
+    pub files: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

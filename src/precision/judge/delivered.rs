@@ -27,6 +27,7 @@ pub struct Delivered {
     pub flagged: u64,
     pub faults: u64,
     pub switches: u64,
+    pub preemptions: u64,
 }
 
 impl Delivered {
@@ -36,6 +37,7 @@ impl Delivered {
         self.received += observation.signals;
         self.faults += observation.faults;
         self.switches += observation.switches;
+        self.preemptions += observation.preemptions;
         for stop in &observation.stops {
             *self.codes.entry(stop.code_name()).or_default() += 1;
             self.alien += u64::from(!is_of(stop, delivery));
@@ -68,6 +70,7 @@ impl Delivered {
         self.flagged += other.flagged;
         self.faults += other.faults;
         self.switches += other.switches;
+        self.preemptions += other.preemptions;
     }
 }
 

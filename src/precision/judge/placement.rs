@@ -3,12 +3,12 @@
 use super::{Outcome, Verdict};
 use crate::address::RuntimeAddr;
 
-/// A load of ss holds debug exceptions back until one more instruction has run (SDM volume 3, section 6.8.3; APM
-/// volume 2, section 8.2.2): a breakpoint on that one never fires. Both answers are findings; anything between is not.
+/// A load of ss holds debug exceptions back until one more instruction has run (SDM volume 3, section 6.8.3): a
+/// breakpoint on that one never fires. Both answers are findings; anything between is not.
 #[must_use]
 pub fn behind_mov_ss(at_expected: u64, signals: u64, passes: u64) -> (Verdict, String) {
     match (at_expected, signals) {
-        (0, 0) => (Verdict::pass(), format!("held back: 0 of {passes} fired, as the manuals say")),
+        (0, 0) => (Verdict::pass(), format!("held back: 0 of {passes} fired, as the manual says")),
         _ if at_expected == passes && signals == passes => {
             (Verdict::pass(), format!("not held back: {passes} of {passes} fired at their address"))
         }

@@ -43,11 +43,14 @@ impl Control {
 
 /// Whether the signals in `place` were synchronous: one elsewhere says no, 10,000 without say yes.
 #[must_use]
-pub const fn synchronous(place: &Place) -> Synchronous {
-    match (place.elsewhere(), place.signals) {
-        (1.., _) => Some(false),
-        (0, SYNCHRONOUS..) => Some(true),
-        (0, _) => None,
+pub const fn synchronous(nature: Nature, delivered: &Delivered, place: &Place) -> Synchronous {
+    match (place.elsewhere(), place.at_expected) {
+        // As many as the scheduler forced may be anywhere, and the others were not.
+        (1.., _) if !matches!(nature, Nature::Switch) || place.elsewhere() > delivered.preemptions => {
+            Some(false)
+        }
+        (_, SYNCHRONOUS..) => Some(true),
+        _ => None,
     }
 }
 
@@ -89,6 +92,14 @@ pub fn judge(nature: Nature, delivery: Delivery, delivered: &Delivered, place: &
     }
     match nature {
         Nature::Clock | Nature::Counter => Verdict::pass(),
+        Nature::Switch if delivered.lost() + place.elsewhere() <= delivered.preemptions => Verdict::pass(),
+        Nature::Switch => Verdict::fail(format!(
+            "{} lost and {} elsewhere of {}, with {} preemptions",
+            delivered.lost(),
+            place.elsewhere(),
+            delivered.asked,
+            delivered.preemptions
+        )),
         Nature::Exact if delivered.lost() > 0 => {
             Verdict::fail(format!("{} of {} signals lost", delivered.lost(), delivered.asked))
         }
@@ -150,16 +161,32 @@ mod tests {
         judge(Nature::Exact, Delivery::Sigtrap, delivered, place).outcome
     }
 
+    fn is_synchronous((delivered, place): &(Delivered, Place)) -> Synchronous {
+        synchronous(Nature::Exact, delivered, place)
+    }
+
+    #[test]
+    fn preemptions_may_be_anywhere_and_nothing_else() {
+        let (mut delivered, place) = observed(20_000, |n| n < 3);
+        let switch = |delivered: &Delivered| {
+            let verdict = judge(Nature::Switch, Delivery::Sigtrap, delivered, &place);
+            (verdict.outcome, synchronous(Nature::Switch, delivered, &place))
+        };
+        assert_eq!(switch(&delivered), (Outcome::Fail, Some(false)));
+        delivered.preemptions = 3;
+        assert_eq!(switch(&delivered), (Outcome::Pass, Some(true)));
+    }
+
     #[test]
     fn synchronous_needs_ten_thousand() {
-        assert_eq!(synchronous(&observed(10_000, |_| false).1), Some(true));
-        assert_eq!(synchronous(&observed(9_999, |_| false).1), None);
+        assert_eq!(is_synchronous(&observed(10_000, |_| false)), Some(true));
+        assert_eq!(is_synchronous(&observed(9_999, |_| false)), None);
     }
 
     #[test]
     fn one_in_a_thousand_by_one_instruction_is_not_synchronous() {
         let shifted = observed(10_000, |n| n % 1_000 == 999);
-        assert_eq!(synchronous(&shifted.1), Some(false));
+        assert_eq!(is_synchronous(&shifted), Some(false));
         assert_eq!((shifted.1.at_expected, shifted.1.skid.of(1)), (9_990, 10));
         assert_eq!(outcome(&shifted), Outcome::Fail);
         assert_eq!(outcome(&observed(10_000, |_| false)), Outcome::Pass);

@@ -48,6 +48,7 @@ pub(in crate::precision) fn measure(
         thread: ledger.thread.load(Relaxed),
         faults: ledger.faults.load(Relaxed),
         switches: ledger.switches.load(Relaxed),
+        preemptions: ledger.preemptions.load(Relaxed),
         figures: ledger.figures.iter().map(|figure| figure.load(Relaxed)).collect(),
     };
     end.map_err(|failure| Trouble::Ended(failure, Box::new(observation.clone())))?;

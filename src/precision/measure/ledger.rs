@@ -44,6 +44,8 @@ pub struct Ledger {
     pub faults: AtomicU64,
     /// Context switches of the measured stretch, by getrusage.
     pub switches: AtomicU64,
+    /// Those of them that the scheduler forced.
+    pub preemptions: AtomicU64,
     /// Figures of a check's own.
     pub figures: [AtomicU64; 16],
     entries: [Entry; CAPACITY],

@@ -37,6 +37,8 @@ pub struct Observation {
     /// Page faults and context switches meanwhile, by getrusage.
     pub faults: u64,
     pub switches: u64,
+    /// Switches that the scheduler forced, which may be anywhere.
+    pub preemptions: u64,
     pub figures: Vec<u64>,
 }
 

@@ -8,6 +8,14 @@ pub(super) const PAGE: u64 = 4096;
 /// `RUSAGE_THREAD` (`getrusage(2)`).
 const RUSAGE_THREAD: u64 = 1;
 
+/// What `getrusage` says of this thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    pub faults: u64,
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
 /// Has this thread run on `cpu` only.
 pub(super) fn pin(cpu: Option<u32>) -> Result<(), Errno> {
     let Some(cpu) = cpu else { return Ok(()) };
@@ -44,11 +52,11 @@ pub(super) fn give_back(region: *mut u8, bytes: u64) -> Result<(), Errno> {
 }
 
 /// This thread's page faults and context switches so far.
-pub(super) fn usage() -> (u64, u64) {
+pub(super) fn usage() -> Usage {
     // `struct rusage` of x86_64: sixteen words after two timevals' four.
     let mut usage = [0u64; 18];
     // SAFETY: `usage` lives and has the 144 bytes of a `struct rusage`.
     let _ = unsafe { syscall(libc::SYS_getrusage, [RUSAGE_THREAD, usage.as_mut_ptr() as u64, 0, 0, 0, 0]) };
     let [.., minor, major, _swaps, _in, _out, _sent, _received, _signals, voluntary, involuntary] = usage;
-    (minor + major, voluntary + involuntary)
+    Usage { faults: minor + major, voluntary, involuntary }
 }

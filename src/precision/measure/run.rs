@@ -49,8 +49,10 @@ fn run(ledger: &Ledger, spec: &Spec) {
     }
     let after = usage();
     catcher::handle(Handling::Leave);
-    ledger.faults.store(after.0 - before.0, Relaxed);
-    ledger.switches.store(after.1 - before.1, Relaxed);
+    let preemptions = after.involuntary - before.involuntary;
+    ledger.faults.store(after.faults - before.faults, Relaxed);
+    ledger.switches.store(after.voluntary - before.voluntary + preemptions, Relaxed);
+    ledger.preemptions.store(preemptions, Relaxed);
     ledger.count.store(ledger.note(ioctl::count(event)).unwrap_or(0), Relaxed);
 }
 

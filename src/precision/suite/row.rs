@@ -181,7 +181,7 @@ fn with_figures(asked: &Asked, tally: &Tally) -> Row {
     let Tally { delivered, place } = tally;
     Row {
         verdict: judge(asked.event.nature(), asked.delivery, delivered, place),
-        synchronous: synchronous(place),
+        synchronous: synchronous(asked.event.nature(), delivered, place),
         signals: place.signals,
         at_expected: place.at_expected,
         figures: Some(Figures::of(delivered, place)),
