@@ -5,6 +5,7 @@ use std::fmt;
 use perf_event_open_sys::bindings as sys;
 use serde::{Deserialize, Serialize};
 
+use super::uprobe;
 use super::workload::Workload;
 use crate::event::attr::{self, Attr};
 use crate::record::control;
@@ -21,7 +22,7 @@ pub enum Event {
     Instructions,
     Branches,
     Cycles,
-    /// `rNNNN`: event and umask as in the vendor's manual.
+    /// `rNNNN`: event and umask as in the vendor's manual, of retired instructions.
     Raw(u64),
     /// `tracepoint:ID`: by the number in tracefs's `events/…/id`.
     Tracepoint(u64),
@@ -46,6 +47,8 @@ pub enum Nature {
     Exact,
     /// The same for most; but the scheduler may preempt anywhere.
     Switch,
+    /// One instruction makes it overflow; where the signal is, is to be found out.
+    Probe,
     /// No instruction does.
     Clock,
     /// The instruction at which the count reaches the period: to be found out.
@@ -68,11 +71,18 @@ impl Event {
     #[must_use]
     pub const fn nature(&self) -> Nature {
         match self {
-            Self::Breakpoint | Self::PageFaults | Self::Tracepoint(_) | Self::Uprobe => Nature::Exact,
+            Self::Breakpoint | Self::PageFaults => Nature::Exact,
+            Self::Tracepoint(_) | Self::Uprobe => Nature::Probe,
             Self::ContextSwitches => Nature::Switch,
-            Self::CpuClock | Self::TaskClock => Nature::Clock,
-            Self::Instructions | Self::Branches | Self::Cycles | Self::Raw(_) => Nature::Counter,
+            Self::CpuClock | Self::TaskClock | Self::Cycles => Nature::Clock,
+            Self::Instructions | Self::Branches | Self::Raw(_) => Nature::Counter,
         }
+    }
+
+    /// Whether it is the PMU's to count.
+    #[must_use]
+    pub const fn is_hardware(&self) -> bool {
+        matches!(self, Self::Instructions | Self::Branches | Self::Cycles | Self::Raw(_))
     }
 
     /// Reads the name of one: what [`fmt::Display`] writes, and perf's usual abbreviations.
@@ -125,12 +135,17 @@ impl Event {
             Self::Branches => (hardware, u64::from(sys::PERF_COUNT_HW_BRANCH_INSTRUCTIONS)),
             Self::Cycles => (hardware, u64::from(sys::PERF_COUNT_HW_CPU_CYCLES)),
             Self::Tracepoint(id) => (sys::PERF_TYPE_TRACEPOINT, *id),
-            Self::Uprobe => (0, 0),
+            Self::Uprobe => (uprobe::kind(), 0),
         };
         (attr.type_, attr.config) = (kind, config);
         // The switch itself and most tracepoints happen in the kernel: excluded there, they count nothing.
         if matches!(self, Self::ContextSwitches | Self::Tracepoint(_)) {
             attr.set_exclude_kernel(0);
+        }
+        if *self == Self::Uprobe {
+            let (file, offset) = uprobe::place(workload.subject);
+            attr.__bindgen_anon_3.uprobe_path = file.as_ptr() as u64;
+            attr.__bindgen_anon_4.probe_offset = offset.0;
         }
         attr.set_precise_ip(u64::from(precise));
         attr.set_disabled(1);

@@ -9,4 +9,5 @@ pub mod measure;
 pub mod plan;
 pub mod report;
 pub mod suite;
+mod uprobe;
 pub mod workload;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::presentation::Color;
+use crate::event::environment::emulated;
 use crate::precision::event::{Delivery, Event};
-use crate::precision::plan::{Depth, Plan};
+use crate::precision::plan::{Depth, Plan, Pmu};
 
 #[derive(Debug, Args)]
 #[command(
@@ -41,6 +42,10 @@ pub struct Arguments {
     /// Stay on this CPU; on a hybrid machine the way to choose the core type
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
+    /// Signals a line, instead of 10,000 (--quick), 20,000 or a million (--thorough); fewer than 10,000 never say
+    /// synchronous
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    signals: Option<u64>,
     /// Write everything as JSON, machine facts and histograms included (docs/validate.schema.json)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -103,6 +108,8 @@ impl Arguments {
             },
             precise,
             cpu: self.cpu,
+            signals: self.signals,
+            pmu: if emulated().is_some() { Pmu::Emulated } else { Pmu::Hardware },
         }
     }
 }

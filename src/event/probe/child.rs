@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 
 use super::failure::Failure;
 use super::report::Report;
+use crate::event::environment::emulated;
 use crate::raw::{Errno, syscall};
 
 /// No probe needs a tenth of it; only a kernel bug or a stopped machine does.
@@ -33,7 +34,7 @@ pub(crate) struct SharedMemory<S: Shared>(NonNull<S>);
 
 /// Whether a process that traces this one also gets the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tracer {
+enum Tracer {
     /// A debugger does not stop at the child's own SIGTRAPs.
     Escaped,
     /// A software PMU counts in the child, too.
@@ -48,7 +49,7 @@ pub(super) fn run<T>(
     body: impl FnOnce(&Report),
     judge: impl FnOnce(&Report) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let (report, end) = isolate(PATIENCE, Tracer::Escaped, body)?;
+    let (report, end) = isolate(PATIENCE, body)?;
     end?;
     judge(&report)
 }
@@ -61,10 +62,10 @@ pub(super) fn run<T>(
 #[allow(clippy::type_complexity, reason = "the memory is readable however the child ended")]
 pub(crate) fn isolate<S: Shared>(
     patience: Duration,
-    tracer: Tracer,
     body: impl FnOnce(&S),
 ) -> Result<(SharedMemory<S>, Result<(), Failure>), Failure> {
     let shared = SharedMemory::new()?;
+    let tracer = if emulated().is_some() { Tracer::Follows } else { Tracer::Escaped };
     let before = block_everything()?;
     let cloned = clone_with_pidfd(tracer);
     if let Ok((0, _)) = cloned {

@@ -100,22 +100,22 @@ pub fn judge(nature: Nature, delivery: Delivery, delivered: &Delivered, place: &
             delivered.asked,
             delivered.preemptions
         )),
-        Nature::Exact if delivered.lost() > 0 => {
+        Nature::Exact | Nature::Probe if delivered.lost() > 0 => {
             Verdict::fail(format!("{} of {} signals lost", delivered.lost(), delivered.asked))
         }
-        Nature::Exact if delivered.extra() > 0 => Verdict::because(
+        Nature::Exact | Nature::Probe if delivered.extra() > 0 => Verdict::because(
             Outcome::Unexplained,
             format!("{} signals more than overflows", delivered.extra()),
         ),
         Nature::Exact if blocked => Verdict::pass(),
-        Nature::Exact if place.outside > 0 => Verdict::because(
+        Nature::Exact | Nature::Probe if place.outside > 0 => Verdict::because(
             Outcome::Unexplained,
             format!("{} of {} signals outside the loop", place.outside, place.signals),
         ),
         Nature::Exact if place.elsewhere() > 0 => {
             Verdict::fail(format!("{} of {} signals elsewhere", place.elsewhere(), place.signals))
         }
-        Nature::Exact => Verdict::pass(),
+        Nature::Exact | Nature::Probe => Verdict::pass(),
     }
 }
 

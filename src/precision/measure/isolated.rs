@@ -6,12 +6,8 @@ use std::time::Duration;
 use super::catcher;
 use super::ledger::Ledger;
 use super::observation::Observation;
-use crate::event::environment::Status;
-use crate::event::probe::child::{Tracer, isolate};
+use crate::event::probe::child::isolate;
 use crate::event::probe::failure::Failure;
-
-/// Set by `overstep emulate` in what it runs: a software PMU has to follow into the child.
-pub const EMULATED: &str = "OVERSTEP_EMULATED";
 
 /// Why a measurement gave no facts to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +29,7 @@ pub(in crate::precision) fn measure(
     asked: u64,
     body: impl FnOnce(&Ledger),
 ) -> Result<Observation, Trouble> {
-    let measured = isolate(patience, tracer(), |ledger: &Ledger| {
+    let measured = isolate(patience, |ledger: &Ledger| {
         if ledger.note(catcher::install(ledger)).is_some() {
             body(ledger);
         }
@@ -57,15 +53,4 @@ pub(in crate::precision) fn measure(
         (0, errno) => Err(Trouble::Broken(errno)),
         (errno, _) => Err(Trouble::Refused(errno)),
     }
-}
-
-/// A debugger or strace stays out of the measurement; the emulator is what is measured.
-fn tracer() -> Tracer {
-    if std::env::var_os(EMULATED).is_some() { Tracer::Follows } else { Tracer::Escaped }
-}
-
-/// The process that traces this one, by `/proc`.
-#[must_use]
-pub fn traced_by() -> Option<u32> {
-    Status::of_this_thread().field("TracerPid")?.parse().ok().filter(|pid| *pid != 0)
 }

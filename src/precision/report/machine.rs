@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::doctor::cpu::Cpu;
 use crate::doctor::pmu::{Pmu, hz};
-use crate::event::environment::sysctl;
-use crate::precision::measure::isolated::{EMULATED, traced_by};
+use crate::event::environment::{emulated, sysctl, traced_by};
 
 /// Facts that bear on overflow signals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +23,7 @@ pub struct Machine {
     /// Settings under `/proc/sys` that there are.
     pub sysctls: BTreeMap<String, i64>,
     pub pmus: Vec<Pmu>,
-    /// What the software PMU was told to do, under `overstep emulate`.
+    /// The options of the software PMU, under `overstep emulate`.
     pub emulated: Option<String>,
     /// A process that traced this one: a debugger or strace, which the measurement keeps out.
     pub traced_by: Option<u32>,
@@ -53,8 +52,8 @@ impl Machine {
             online: read("/sys/devices/system/cpu/online"),
             sysctls: sysctls.collect(),
             pmus: Pmu::all(),
-            emulated: std::env::var(EMULATED).ok(),
-            traced_by: traced_by(),
+            traced_by: if emulated().is_some() { None } else { traced_by() },
+            emulated: emulated(),
         }
     }
 
@@ -85,7 +84,9 @@ impl Machine {
         parts.extend(self.hz.map(|hz| format!("HZ {hz}")));
         parts.push(if pmus.is_empty() { "no PMU".to_owned() } else { format!("PMU {}", pmus.join(" and ")) });
         parts.extend(self.measured_cpu.map(|cpu| format!("on CPU {cpu}")));
-        parts.extend(self.emulated.as_ref().map(|options| format!("emulated PMU ({options})")));
+        parts.extend(
+            self.emulated.as_ref().map(|options| format!("emulated PMU {options}").trim_end().to_owned()),
+        );
         parts.extend(
             self.traced_by.map(|pid| format!("started under the tracer {pid}, measured outside of it")),
         );

@@ -1,10 +1,12 @@
 //! One row: an event at one precise level by one delivery.
 
 use super::classes;
+use crate::event::error::Wanted;
 use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
+use crate::event::open;
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::Verdict;
-use crate::precision::judge::counter::{self, Setup};
+use crate::precision::judge::counter::{self, Setup, Unit};
 use crate::precision::judge::delivered::Delivered;
 use crate::precision::judge::place::Place;
 use crate::precision::judge::row::{Control, judge, synchronous};
@@ -20,11 +22,10 @@ const BATCH: u64 = 10_000;
 const PAGES: u64 = 500;
 /// Nanoseconds between a clock's overflows; the kernel makes less than 10,000 that.
 const CLOCK_PERIOD: u64 = 20_000;
+/// Cycles between overflows: as long as [`CLOCK_PERIOD`] at some gigahertz.
+const CYCLES_PERIOD: u64 = 50_021;
 /// Rounds in which a clock overflows some hundred times.
 const CLOCK_ROUNDS: u64 = 20;
-
-/// Occurrences between a counter's overflows: prime, so that they go through every instruction of any loop.
-const COUNTER_PERIOD: u64 = 1_009;
 
 /// Pages that a counter's loop touches at most: 64 MiB.
 const COUNTER_PAGES: u64 = 1 << 14;
@@ -51,6 +52,7 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
     }
     let wanted = match (asked.event.nature(), asked.delivery) {
         (Nature::Clock, _) | (_, Delivery::SigtrapBlocked) => plan.clock_signals(),
+        _ if Control::of(&asked.event, asked.precise, asked.delivery).is_some() => plan.control_signals(),
         _ => plan.signals(),
     };
     match tally(asked, workload(&asked.event), wanted, plan, stop) {
@@ -69,8 +71,8 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
 
 /// Why the event must not even be opened on this kernel.
 fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
-    let hangs =
-        event.nature() == Nature::Clock && kernel.is_some_and(|kernel| CLOCK_REFRESH_HANG.affects(kernel));
+    let hangs = matches!(event, Event::CpuClock | Event::TaskClock)
+        && kernel.is_some_and(|kernel| CLOCK_REFRESH_HANG.affects(kernel));
     hangs.then(|| format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
 }
 
@@ -80,6 +82,7 @@ fn workload(event: &Event) -> Workload {
         // The clock has the page faults' own loop: it is asked the same question.
         Event::PageFaults | Event::CpuClock | Event::TaskClock => class::page_store(),
         Event::ContextSwitches => class::sleep(),
+        Event::Tracepoint(_) => class::behind_syscall(),
         _ => class::nop(),
     }
 }
@@ -126,13 +129,15 @@ pub(super) fn tally(
 
 /// One batch of a counter: a loop that is long enough for `left` overflows.
 pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, Setup) {
-    let length = Path::of(&workload).length();
-    let long_enough = (left.min(BATCH) * COUNTER_PERIOD).div_ceil(length);
+    let unit = if asked.event == Event::Branches { Unit::Branches } else { Unit::Instructions };
+    let period = accepted_period(asked, workload, plan);
+    let each = unit.per_iteration(&Path::of(&workload)).max(1);
+    let long_enough = (left.min(BATCH) * period).div_ceil(each);
     let iterations = match workload.touches {
         Touches::OnePage => long_enough,
         Touches::PageEach => long_enough.min(COUNTER_PAGES),
     };
-    let setup = Setup { iterations, period: COUNTER_PERIOD };
+    let setup = Setup { unit, iterations, period };
     let spec = Spec {
         attr: asked.event.attr(setup.period, asked.precise, asked.delivery, &workload),
         delivery: asked.delivery,
@@ -146,6 +151,16 @@ pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: 
         patience: plan.patience(),
     };
     (spec, setup)
+}
+
+/// The first of the plan's periods that can be opened; the first of all where none can, for its error.
+fn accepted_period(asked: &Asked, workload: Workload, plan: &Plan) -> u64 {
+    let opens = |period| {
+        let attr = asked.event.attr(period, asked.precise, asked.delivery, &workload);
+        open::open(&attr, Wanted::Instructions, 0).is_ok()
+    };
+    let periods = plan.periods();
+    periods.iter().copied().find(|period| opens(*period)).or(periods.first().copied()).unwrap_or(1)
 }
 
 /// One batch, and the overflows that it causes; 0 where only the event can know.

@@ -2,7 +2,7 @@
 
 use crate::event::error::{Cause, OpenError, Wanted};
 use crate::event::probe::failure::Failure;
-use crate::precision::event::{Event, Nature};
+use crate::precision::event::Event;
 use crate::precision::judge::{Outcome, Verdict};
 use crate::precision::measure::isolated::Trouble;
 use crate::raw::Errno;
@@ -36,7 +36,7 @@ pub(super) fn of_probe(failure: &Failure) -> Verdict {
 
 /// Why `event` cannot be opened: number, cause, remedy.
 fn refusal(errno: i32, event: &Event) -> String {
-    let wanted = if event.nature() == Nature::Counter { Wanted::Instructions } else { Wanted::Step };
+    let wanted = if event.is_hardware() { Wanted::Instructions } else { Wanted::Step };
     let error = OpenError::here(Errno(errno), wanted);
     let name = Name::from_raw(errno);
     match error.cause {

@@ -139,6 +139,11 @@ workload!(
     sleep, "overstep_sleep", "syscall that sleeps", "", "mov eax, 35\nmov rdi, r12\nxor esi, esi\nsyscall", "nop", "nop"
 );
 
+workload!(
+    /// Where a tracepoint in a system call has to be seen.
+    behind_syscall, "overstep_behind_syscall", "behind syscall", "", "mov eax, 39\nsyscall", "nop", "nop"
+);
+
 const fn plain(workload: fn() -> Workload) -> Class {
     Class { workload, needs: Needs::Nothing }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{Instruction, Mnemonic};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use super::Workload;
 use crate::address::RuntimeAddr;
@@ -18,6 +18,8 @@ pub struct Path {
     instructions: Vec<RuntimeAddr>,
     place: HashMap<RuntimeAddr, usize>,
     subject: usize,
+    /// Positions of the branches.
+    branches: Vec<u64>,
 }
 
 impl Path {
@@ -31,11 +33,14 @@ impl Path {
     fn walk(code: &[u8], start: RuntimeAddr, subject: RuntimeAddr) -> Self {
         let vendor = Vendor::of_this_cpu();
         let mut instructions = Vec::new();
-        let mut returns = Vec::new();
+        let (mut returns, mut branches) = (Vec::new(), Vec::new());
         let mut at = start;
         while instructions.len() < LIMIT {
             let bytes = code.get(at.since(start) as usize..).unwrap_or_default();
             let Ok(instruction) = decode(bytes, at, vendor) else { break };
+            if instruction.flow_control() != FlowControl::Next && !is_syscall(&instruction) {
+                branches.push(instructions.len() as u64);
+            }
             instructions.push(at);
             at = next(&instruction, start, &mut returns);
             if at == start {
@@ -44,13 +49,19 @@ impl Path {
         }
         let place: HashMap<_, _> = instructions.iter().enumerate().map(|(n, at)| (*at, n)).collect();
         let subject = place.get(&subject).copied().unwrap_or(0);
-        Self { instructions, place, subject }
+        Self { instructions, place, subject, branches }
     }
 
     /// Instructions in one iteration.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.instructions.len() as u64
+    }
+
+    /// Positions of what a counter of branches counts.
+    #[must_use]
+    pub fn branches(&self) -> &[u64] {
+        &self.branches
     }
 
     /// The position of the instruction at `address` in the iteration, from 0.
@@ -72,6 +83,11 @@ impl Path {
         let place = self.position(address)?;
         Some((place + self.length() - self.subject()) % self.length())
     }
+}
+
+/// A `syscall` is no branch of the program's.
+fn is_syscall(instruction: &Instruction) -> bool {
+    Class::of(instruction) == Class::Syscall
 }
 
 /// Where control goes behind `instruction`.
@@ -113,6 +129,7 @@ mod tests {
         assert_eq!((path.length(), path.subject()), (7, 1));
         assert_eq!(path.beyond_subject(call.subject.plus(7)), Some(1), "ret");
         assert_eq!(path.beyond_subject(call.subject.plus(5)), Some(2), "jmp");
+        assert_eq!(path.branches(), [1, 2, 3, 6]);
         let taken = Path::of(&class::taken());
         assert_eq!(taken.length(), 6, "the nop behind a taken branch does not run");
         assert_eq!(Path::of(&class::not_taken()).length(), 7);

@@ -41,14 +41,7 @@ pub fn page(report: &Report) -> String {
                     (matrix(&with_classes))
                 }
                 h2 { "Instructions past the expected one" }
-                p class="faint" { "Signals by distance; heights by square root, so that rare ones show." }
-                div class="histograms" {
-                    @for row in measured {
-                        @if let Some(figures) = row.figures.as_ref().filter(|figures| figures.skid.total() > 0) {
-                            (histogram(&row.name(), &figures.skid))
-                        }
-                    }
-                }
+                (skids(&measured))
                 h2 { "Checks" }
                 (checks(report))
                 h2 { "In words" }
@@ -64,6 +57,28 @@ pub fn page(report: &Report) -> String {
         }
     };
     page.into_string()
+}
+
+/// A picture of each row whose signals were in more than one place, or not where they had to be.
+fn skids(measured: &[&Row]) -> Markup {
+    let skid = |row: &Row| row.figures.as_ref().map(|figures| figures.skid.clone()).unwrap_or_default();
+    let (flat, spread): (Vec<&Row>, Vec<&Row>) =
+        measured.iter().partition(|row| skid(row).of(0) == row.signals && row.precise > 0);
+    html! {
+        p class="faint" { "Signals by distance; heights by square root, so that rare ones show." }
+        div class="histograms" {
+            @for row in &spread {
+                @let skid = skid(row);
+                @if skid.total() > 0 { (histogram(&row.name(), &skid)) }
+            }
+        }
+        @if !flat.is_empty() {
+            p class="faint" {
+                "Not drawn, since every signal was at the expected instruction: "
+                (flat.iter().map(|row| row.name()).collect::<Vec<_>>().join(", ")) "."
+            }
+        }
+    }
 }
 
 fn events(report: &Report) -> Markup {

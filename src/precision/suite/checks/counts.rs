@@ -54,7 +54,7 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
     let (workload, iterations, rounds, pages) = match event {
         Event::PageFaults => (class::page_store(), 500, 20, Pages::Fresh),
         Event::Breakpoint => (class::nop(), exact(plan), 1, Pages::Present),
-        _ => (class::alu(), MILLION / 4, 1, Pages::Present),
+        _ => (class::alu(), MILLION / 4 / plan.slowness(), 1, Pages::Present),
     };
     let period = match (signals, event.nature()) {
         (Signals::None, _) => NEVER,

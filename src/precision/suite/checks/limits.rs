@@ -73,7 +73,7 @@ fn smallest_period() -> Found {
 fn handler_tail(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Fasync };
     let workload = class::nop();
-    let (spec, setup) = counter_batch(&asked, workload, SIGNALS, plan);
+    let (spec, setup) = counter_batch(&asked, workload, SIGNALS / plan.slowness(), plan);
     match observe(&spec, 0) {
         Ok(observation) => {
             let counted = counter::judge(&observation, &Path::of(&workload), setup);
@@ -87,7 +87,7 @@ fn handler_tail(plan: &Plan) -> Found {
 /// A free-running counter at a small period: overflows beyond the limit of a tick are held back.
 fn throttling(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Sigtrap };
-    let (spec, setup) = counter_batch(&asked, class::nop(), 10 * SIGNALS, plan);
+    let (spec, setup) = counter_batch(&asked, class::nop(), 10 * SIGNALS / plan.slowness(), plan);
     match observe(&spec, 0) {
         Ok(observation) => {
             let rate = sysctl("kernel/perf_event_max_sample_rate").and_then(|rate| u64::try_from(rate).ok());
