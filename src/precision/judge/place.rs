@@ -75,6 +75,9 @@ fn progress(stop: &Stop, path: &Path) -> Option<u64> {
 /// Instructions left of a loop whose counter stands at `counter` and control at `rip`. The counter is one less
 /// already at the branch back, the last instruction.
 pub(super) fn left(rip: RuntimeAddr, counter: u64, path: &Path) -> Option<u64> {
+    if rip == path.end() {
+        return Some(0);
+    }
     let place = path.position(rip)?;
     let last = path.length() - 1;
     let iterations = if place == last { counter + 1 } else { counter };

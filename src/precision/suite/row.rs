@@ -171,6 +171,7 @@ fn batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, u6
             let rounds = left.div_ceil(PAGES);
             (PAGES, rounds, Pages::Fresh, 1, PAGES * rounds)
         }
+        (Event::Cycles, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CYCLES_PERIOD, 0),
         (Event::CpuClock | Event::TaskClock, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CLOCK_PERIOD, 0),
         (Event::ContextSwitches, _) => (left.min(1_000), 1, Pages::Present, 1, 0),
         // One overflow to a stretch in which the signal is blocked: of two, one would be lost.

@@ -20,6 +20,8 @@ pub struct Path {
     subject: usize,
     /// Positions of the branches.
     branches: Vec<u64>,
+    /// The first instruction behind the loop.
+    end: RuntimeAddr,
 }
 
 impl Path {
@@ -49,13 +51,19 @@ impl Path {
         }
         let place: HashMap<_, _> = instructions.iter().enumerate().map(|(n, at)| (*at, n)).collect();
         let subject = place.get(&subject).copied().unwrap_or(0);
-        Self { instructions, place, subject, branches }
+        Self { instructions, place, subject, branches, end: start.plus(code.len() as u64) }
     }
 
     /// Instructions in one iteration.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.instructions.len() as u64
+    }
+
+    /// The first instruction behind the loop, to which the last pass falls through.
+    #[must_use]
+    pub fn end(&self) -> RuntimeAddr {
+        self.end
     }
 
     /// Positions of what a counter of branches counts.
