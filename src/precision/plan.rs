@@ -29,6 +29,8 @@ pub struct Plan {
     pub deliveries: Vec<Delivery>,
     /// Levels of `precise_ip`, 0 to 3.
     pub precise: Vec<u8>,
+    /// Names of the classes of instruction to measure; `None` for all.
+    pub classes: Option<Vec<String>>,
     /// The CPU to stay on; `None` leaves it to the scheduler.
     pub cpu: Option<u32>,
     /// Signals of a row, instead of what the depth says.

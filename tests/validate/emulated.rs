@@ -47,11 +47,10 @@ fn under(test: &str, model: &[&str], delivery: &str) -> Option<Value> {
     Some(report)
 }
 
-/// The loop of nops, whose instructions all retire one by one.
+/// The event's own loop, of nops.
 fn nops<'a>(report: &'a Value, delivery: &str) -> &'a Value {
     let row = rows(report).iter().find(|row| row["event"] == "instructions" && row["delivery"] == delivery);
-    let classes = row.expect("a row")["classes"].as_array().expect("classes");
-    classes.iter().find(|class| class["class"] == "nop").expect("nops")
+    row.expect("a row")
 }
 
 fn skids(class: &Value) -> Vec<u64> {
@@ -113,4 +112,50 @@ fn lost_signals_are_missed() {
         chi_squared(&seen, &[asked as f64 * 0.2, asked as f64 * 0.8]).unwrap() > 0.001,
         "{lost} of {asked}"
     );
+}
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().expect("checks are a list");
+    checks.iter().find(|check| check["name"] == name).expect("the check ran")
+}
+
+#[test]
+fn counting_too_much_is_recovered() {
+    let Some(report) = under("counting_too_much_is_recovered", &["--overcount", "1000"], "fasync") else {
+        return;
+    };
+    let figures = &check(&report, "instructions, without signals")["figures"];
+    let (expected, over) = (figures["expected"].as_i64().unwrap(), figures["over"].as_i64().unwrap());
+    assert!((over - expected / 1_000).abs() <= 1, "{figures}");
+    // What is counted too much is no skid.
+    let row = nops(&report, "fasync");
+    assert_eq!(row["at_expected"], row["signals"], "{row}");
+}
+
+#[test]
+fn the_smallest_period_and_the_tail_are_found() {
+    let Some(report) =
+        under("the_smallest_period_and_the_tail_are_found", &["--min-period", "200"], "fasync")
+    else {
+        return;
+    };
+    assert_eq!(check(&report, "smallest period of instructions")["figures"]["accepted"], json!(200));
+    let tail = |report: &Value| check(report, "handler tail")["figures"]["tail"].as_i64().unwrap();
+    let without = tail(&report);
+    let Some(report) = under("the_smallest_period_and_the_tail_are_found", &["--iret-counts"], "fasync")
+    else {
+        return;
+    };
+    assert_eq!(tail(&report), without + 1, "the return from the handler is one more");
+}
+
+#[test]
+fn a_lost_hang_up_is_seen() {
+    let Some(report) = under("a_lost_hang_up_is_seen", &["--hup-bug"], "fasync") else { return };
+    let five = check(&report, "instructions: REFRESH(5)");
+    // On a kernel that is not known for it, it is a failure.
+    assert!(["fail", "known-kernel-bug"].contains(&five["outcome"].as_str().unwrap()), "{five}");
+    assert_eq!(five["text"], "5 × POLL_IN");
+    let Some(report) = under("a_lost_hang_up_is_seen", &[], "fasync") else { return };
+    assert_eq!(check(&report, "instructions: REFRESH(5)")["text"], "4 × POLL_IN, 1 × POLL_HUP");
 }

@@ -8,6 +8,7 @@ use crate::cli::presentation::Color;
 use crate::event::environment::emulated;
 use crate::precision::event::{Delivery, Event};
 use crate::precision::plan::{Depth, Plan, Pmu};
+use crate::precision::workload::class::{CLASSES, FAULTING};
 
 #[derive(Debug, Args)]
 #[command(
@@ -39,6 +40,9 @@ pub struct Arguments {
     /// Only these levels of precise_ip, 0 to 3
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=3))]
     precise: Vec<u8>,
+    /// Only this class of instruction beside each event's own loop, or `none`: "nop", "load, hit", "fused cmp+jcc" …
+    #[arg(long, value_name = "CLASS", value_parser = class)]
+    class: Vec<String>,
     /// Stay on this CPU; on a hybrid machine the way to choose the core type
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
@@ -86,6 +90,16 @@ enum Deliver {
     Fasync,
 }
 
+/// The name of a class, or `none`.
+fn class(name: &str) -> Result<String, String> {
+    let mut names: Vec<_> = CLASSES.iter().chain(&FAULTING).map(|class| (class.workload)().name).collect();
+    names.dedup();
+    if name == "none" || names.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("there are none, {}", names.join("; ")))
+}
+
 impl Arguments {
     pub fn plan(&self) -> Plan {
         let depth = match (self.quick, self.thorough) {
@@ -107,6 +121,7 @@ impl Arguments {
                 Some(Deliver::Fasync) => vec![Delivery::Fasync],
             },
             precise,
+            classes: if self.class.is_empty() { None } else { Some(self.class.clone()) },
             cpu: self.cpu,
             signals: self.signals,
             pmu: if emulated().is_some() { Pmu::Emulated } else { Pmu::Hardware },

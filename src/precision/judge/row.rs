@@ -91,7 +91,11 @@ pub fn judge(nature: Nature, delivery: Delivery, delivered: &Delivered, place: &
         _ => {}
     }
     match nature {
-        Nature::Clock | Nature::Counter => Verdict::pass(),
+        Nature::Clock => Verdict::pass(),
+        Nature::Counter if delivered.lost() > 0 => {
+            Verdict::fail(format!("{} of {} signals lost", delivered.lost(), delivered.asked))
+        }
+        Nature::Counter => Verdict::pass(),
         Nature::Switch if delivered.lost() + place.elsewhere() <= delivered.preemptions => Verdict::pass(),
         Nature::Switch => Verdict::fail(format!(
             "{} lost and {} elsewhere of {}, with {} preemptions",

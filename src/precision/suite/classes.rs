@@ -21,7 +21,16 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Vec<Measured> 
     if asked.precise > 0 && plan.depth != Depth::Thorough {
         return Vec::new();
     }
-    of(asked).iter().take_while(|_| !stop.requested()).map(|class| one(asked, class, plan, stop)).collect()
+    let wanted = |class: &&Class| {
+        let name = (class.workload)().name;
+        plan.classes.as_ref().is_none_or(|names| names.iter().any(|wanted| wanted == name))
+    };
+    of(asked)
+        .iter()
+        .filter(wanted)
+        .take_while(|_| !stop.requested())
+        .map(|class| one(asked, class, plan, stop))
+        .collect()
 }
 
 fn of(asked: &Asked) -> &'static [Class] {

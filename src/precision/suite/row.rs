@@ -6,7 +6,7 @@ use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
 use crate::event::open;
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::Verdict;
-use crate::precision::judge::counter::{self, Setup, Unit};
+use crate::precision::judge::counter::{self, Setup, Stopped, Unit};
 use crate::precision::judge::delivered::Delivered;
 use crate::precision::judge::place::Place;
 use crate::precision::judge::row::{Control, judge, synchronous};
@@ -29,6 +29,9 @@ const CLOCK_ROUNDS: u64 = 20;
 
 /// Pages that a counter's loop touches at most: 64 MiB.
 const COUNTER_PAGES: u64 = 1 << 14;
+
+/// Batches without a signal before there will be none: a lost one ends a batch whose counter it should have armed again.
+const SILENT: u32 = 5;
 
 /// What is measured in one row.
 #[derive(Clone, Debug)]
@@ -97,6 +100,7 @@ pub(super) fn tally(
 ) -> Result<Tally, Trouble> {
     let path = Path::of(&workload);
     let mut tally = Tally::default();
+    let mut silent = 0;
     while tally.place.signals < wanted && !stop.requested() {
         let left = wanted - tally.place.signals;
         let before = tally.place.signals;
@@ -119,8 +123,8 @@ pub(super) fn tally(
                 tally.place.add(&observation, &path);
             }
         }
-        // What does not come now does not come later.
-        if tally.place.signals == before {
+        silent = if tally.place.signals == before { silent + 1 } else { 0 };
+        if silent == SILENT {
             break;
         }
     }
@@ -137,7 +141,11 @@ pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: 
         Touches::OnePage => long_enough,
         Touches::PageEach => long_enough.min(COUNTER_PAGES),
     };
-    let setup = Setup { unit, iterations, period };
+    let (arming, stopped) = match asked.delivery {
+        Delivery::Fasync => (Arming::Refresh(1), Stopped::ByLimit),
+        Delivery::Sigtrap | Delivery::SigtrapBlocked => (Arming::Enable, Stopped::ByHandler),
+    };
+    let setup = Setup { unit, iterations, period, stopped };
     let spec = Spec {
         attr: asked.event.attr(setup.period, asked.precise, asked.delivery, &workload),
         delivery: asked.delivery,
@@ -146,7 +154,7 @@ pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: 
         iterations: setup.iterations,
         rounds: 1,
         pages: Pages::Present,
-        arming: if asked.delivery == Delivery::Fasync { Arming::Refresh(1) } else { Arming::Enable },
+        arming,
         cpu: plan.cpu,
         patience: plan.patience(),
     };

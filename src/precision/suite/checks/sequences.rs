@@ -19,6 +19,8 @@ const IN: &str = "POLL_IN";
 const HUP: &str = "POLL_HUP";
 /// Passes of the loop: one more than the largest limit.
 const PASSES: u64 = 6;
+/// Of a counter: longer than a handler, so that its overflows are in the loop.
+const PERIOD: u64 = 2_003;
 /// Times that an event is armed again after its limit.
 const AGAIN: u64 = 100;
 
@@ -36,6 +38,8 @@ pub(super) const ALL: &[Named] = &[
     Named::new(Group::Delivery, "breakpoint: REFRESH(1), 100 times", |plan| {
         sequence(&Event::Breakpoint, Arming::Refresh(1), 1, AGAIN, &[HUP; AGAIN as usize], plan)
     }),
+    Named::new(Group::Delivery, "instructions: REFRESH(1)", |plan| limit(Event::Instructions, 1, plan)),
+    Named::new(Group::Delivery, "instructions: REFRESH(5)", |plan| limit(Event::Instructions, 5, plan)),
     Named::new(Group::Delivery, "re-arm: REFRESH then PERIOD", |_| moving(Rearm::RefreshPeriod)),
     Named::new(Group::Delivery, "re-arm: limit kept above zero", |_| moving(Rearm::KeepAboveZero)),
     Named::new(Group::Delivery, "re-arm: DISABLE then ENABLE", |_| moving(Rearm::DisableEnable)),
@@ -61,8 +65,13 @@ fn sequence(
         Event::PageFaults => (class::page_store(), Pages::Fresh),
         _ => (class::nop(), Pages::Present),
     };
+    // Passes enough for as many overflows and one more, whatever the handlers add.
+    let (period, iterations) = match event {
+        Event::Instructions => (PERIOD, iterations * PERIOD),
+        _ => (1, iterations),
+    };
     let spec = Spec {
-        attr: event.attr(1, 0, delivery, &workload),
+        attr: event.attr(period, 0, delivery, &workload),
         delivery,
         nature: Nature::Exact,
         workload,
@@ -86,6 +95,9 @@ fn sequence(
             "{} signals with another si_fd, {} to another thread",
             delivered.misnamed, delivered.misdirected
         ));
+    }
+    if event.is_hardware() {
+        return Found::new(verdict, sequence::runs(&codes), vec![("signals", codes.len() as i64)]);
     }
     let at = observation.stops.iter().filter(|stop| stop.rip == spec.workload.subject).count();
     if at != observation.stops.len() && !verdict.outcome.is_failure() {
