@@ -159,7 +159,7 @@ mod tests {
 
     const OVERHEAD: u64 = 14;
     const SETUP: Setup =
-        Setup { unit: Unit::Instructions, iterations: 100_000, period: 1_009, stopped: Stopped::ByLimit };
+        Setup { unit: Unit::Instructions, iterations: 1_000_000, period: 1_009, stopped: Stopped::ByLimit };
 
     /// A counter that overflows every period: `late` counts until its interrupt stops it, `slip` further instructions
     /// until the signal, and `over` counts too many by each stop.
