@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn only_the_emulator_is_taken_for_one() {
-        let emulator = b"/usr/bin/overstep\0emulate\0--skid\03\0--\0overstep\0validate\0";
-        assert_eq!(options_of_emulator(emulator).as_deref(), Some("--skid 3"));
+        let emulator = b"/usr/bin/overstep\0emulate\0--skid\0uniform:0-4\0--\0overstep\0validate\0";
+        assert_eq!(options_of_emulator(emulator).as_deref(), Some("--skid uniform:0-4"));
         assert_eq!(options_of_emulator(b"gdb\0--args\0overstep\0emulate\0"), None);
         assert_eq!(options_of_emulator(b"overstep\0validate\0"), None);
         assert_eq!(options_of_emulator(b""), None);

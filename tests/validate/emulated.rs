@@ -38,6 +38,8 @@ fn under(test: &str, model: &[&str], delivery: &str) -> Option<Value> {
         delivery,
         "--signals",
         "300",
+        "--class",
+        "none",
     ]);
     let (status, stdout, stderr) = run(command.arg("--json").arg(&json));
     assert!(matches!(status, Some(0 | 1)), "{status:?} {stdout}{stderr}");

@@ -24,7 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     interrupt::listen();
     let progress = Progress::new();
     let report = suite::run(&arguments.plan(), &interrupt::STOP, &|done, total, name| {
-        progress.show(done, total, name)
+        progress.show(done, total, name);
     });
     drop(progress);
     let colours = arguments.color.on_stdout();

@@ -67,7 +67,8 @@ pub fn judge(observation: &Observation, path: &Path, setup: Setup) -> Counted {
         let occurred = retired.map_or(0, |retired| setup.unit.occurred(retired, path) as i64);
         At { retired, occurred, counted: stop.count as i64 }
     };
-    let stops: Vec<At> = observation.stops.iter().map(at).collect();
+    let in_loop = observation.stops.iter().filter(|stop| !path.is_disarming(stop.rip));
+    let stops: Vec<At> = in_loop.map(at).collect();
     let inside = |pair: &&[At]| pair.iter().all(|at| at.retired.is_some());
     let steps: Vec<&[At]> = stops.windows(2).filter(inside).collect();
     let between = |pair: &[At], of: fn(&At) -> i64| pair.last().map_or(0, of) - pair.first().map_or(0, of);

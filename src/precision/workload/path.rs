@@ -12,6 +12,9 @@ use crate::image::decode::{Vendor, decode};
 /// Longer loops than any workload has.
 const LIMIT: usize = 256;
 
+/// Bytes of the instructions that disarm the event: two moves, an immediate move, `syscall`.
+const DISARMING: u64 = 15;
+
 /// One iteration of a loop, from its first instruction to the branch back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
@@ -64,6 +67,12 @@ impl Path {
     #[must_use]
     pub fn end(&self) -> RuntimeAddr {
         self.end
+    }
+
+    /// Whether `address` is in what disarms the event behind the loop, which an event counts as well.
+    #[must_use]
+    pub fn is_disarming(&self, address: RuntimeAddr) -> bool {
+        (1..=DISARMING).contains(&address.since(self.end))
     }
 
     /// Positions of what a counter of branches counts.

@@ -19,7 +19,7 @@ const EXECUTIONS: u64 = 10_000;
 const THRESHOLD: u64 = 100;
 
 pub(super) const ALL: &[Named] = &[
-    Named::new(Group::Peers, "sigtrap_threads: 5 threads × 3000", |plan| sigtrap_threads(plan)),
+    Named::new(Group::Peers, "sigtrap_threads: 5 threads × 3000", sigtrap_threads),
     Named::new(Group::Peers, "remove_on_exec", remove_on_exec),
     Named::new(Group::Peers, "overflow: breakpoint, period 100", |plan| {
         every_hundredth(&Event::Breakpoint, plan)

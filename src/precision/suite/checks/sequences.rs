@@ -8,7 +8,7 @@ use crate::event::rearm;
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::delivered::Delivered;
 use crate::precision::judge::{Verdict, sequence};
-use crate::precision::measure::{Arming, Pages, Spec, observe};
+use crate::precision::measure::{Arming, Pages, Spec, Stop, observe};
 use crate::precision::plan::Plan;
 use crate::precision::report::model::Group;
 use crate::precision::suite::trouble;
@@ -86,7 +86,7 @@ fn sequence(
         Ok(observation) => observation,
         Err(trouble) => return Found::new(trouble::verdict(&trouble, event), "", Vec::new()),
     };
-    let codes: Vec<_> = observation.stops.iter().map(|stop| stop.code_name()).collect();
+    let codes: Vec<_> = observation.stops.iter().map(Stop::code_name).collect();
     let mut verdict = sequence::judge(&codes, wanted, Version::running());
     let mut delivered = Delivered::default();
     delivered.add(&observation, delivery);
