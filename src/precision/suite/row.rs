@@ -213,7 +213,7 @@ fn with_figures(asked: &Asked, tally: &Tally) -> Row {
     }
 }
 
-fn without_figures(asked: &Asked, verdict: Verdict) -> Row {
+pub(super) fn without_figures(asked: &Asked, verdict: Verdict) -> Row {
     Row {
         event: asked.event.to_string(),
         precise: asked.precise,

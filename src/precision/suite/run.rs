@@ -83,3 +83,88 @@ fn trusted(results: &[Row]) -> bool {
     let wrong = controls().any(|(row, control)| row.verdict.outcome != Outcome::Skip && !right(row, control));
     measured(Control::Synchronous) && measured(Control::Asynchronous) && !wrong
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::precision::judge::Verdict;
+    use crate::precision::plan::{Depth, Pmu};
+    use crate::precision::report::sentences::trust;
+
+    fn plan(events: &[Event]) -> Plan {
+        Plan {
+            depth: Depth::Quick,
+            events: events.to_vec(),
+            deliveries: Delivery::MEASURED.to_vec(),
+            precise: vec![0],
+            classes: None,
+            cpu: None,
+            signals: None,
+            pmu: Pmu::Hardware,
+        }
+    }
+
+    /// The controls as they have to come out.
+    fn controls() -> Vec<Row> {
+        let row = |asked: &Asked| {
+            let control = Control::of(&asked.event, asked.precise, asked.delivery);
+            Row {
+                synchronous: control.map(|control| control == Control::Synchronous),
+                signals: 10_000,
+                ..row::without_figures(asked, Verdict::pass())
+            }
+        };
+        rows(&plan(&[])).iter().map(row).collect()
+    }
+
+    fn report(results: Vec<Row>) -> Report {
+        Report {
+            version: VERSION,
+            overstep: String::new(),
+            depth: Depth::Quick,
+            partial: false,
+            trusted: trusted(&results),
+            machine: Machine::default(),
+            results,
+            checks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn controls_are_measured_whatever_is_asked_for_and_nothing_twice() {
+        assert_eq!(rows(&plan(&[])).len(), 4);
+        // Of two breakpoint rows one is a control, and so is one of the page faults'.
+        assert_eq!(rows(&plan(&[Event::Breakpoint, Event::PageFaults])).len(), 6);
+        assert_eq!(rows(&plan(&Event::STANDARD)).len(), 4 + 8 * 2 - 3);
+    }
+
+    #[test]
+    fn a_wrong_control_takes_the_trust_away() {
+        assert!(report(controls()).holds());
+        for wrong in 0..4 {
+            let mut results = controls();
+            results[wrong].synchronous = results[wrong].synchronous.map(|synchronous| !synchronous);
+            let report = report(results);
+            assert!(!report.trusted && !report.holds(), "{wrong}");
+            let name = report.results[wrong].name();
+            assert!(
+                trust(&report)
+                    .starts_with(&format!("This report cannot be trusted: {name} did not come out"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_skipped_clock_leaves_the_blocked_signal_for_a_control() {
+        let skip = |mut results: Vec<Row>, which: &[usize]| {
+            for n in which {
+                results[*n].verdict = Verdict::skip("not on this kernel");
+                results[*n].synchronous = None;
+            }
+            report(results)
+        };
+        assert!(skip(controls(), &[2]).trusted);
+        assert!(!skip(controls(), &[2, 3]).trusted, "no asynchronous control is left");
+        assert!(!skip(controls(), &[0, 1]).trusted, "no synchronous control is left");
+    }
+}
