@@ -16,6 +16,11 @@ fn emulator() -> OsString {
 
 /// `validate`'s report under this model; `None` after saying why there is none.
 fn under(test: &str, model: &[&str], delivery: &str) -> Option<Value> {
+    at_class(test, model, delivery, "none")
+}
+
+/// The same, at this class of instruction, too.
+fn at_class(test: &str, model: &[&str], delivery: &str, class: &str) -> Option<Value> {
     if !overstep::can_trace() {
         skip(test, "breakpoint events do not work here");
         return None;
@@ -39,7 +44,7 @@ fn under(test: &str, model: &[&str], delivery: &str) -> Option<Value> {
         "--signals",
         "300",
         "--class",
-        "none",
+        class,
     ]);
     let (status, stdout, stderr) = run(command.arg("--json").arg(&json));
     assert!(matches!(status, Some(0 | 1)), "{status:?} {stdout}{stderr}");
@@ -160,4 +165,38 @@ fn a_lost_hang_up_is_seen() {
     assert_eq!(five["text"], "5 × POLL_IN");
     let Some(report) = under("a_lost_hang_up_is_seen", &[], "fasync") else { return };
     assert_eq!(check(&report, "instructions: REFRESH(5)")["text"], "4 × POLL_IN, 1 × POLL_HUP");
+}
+
+#[test]
+fn fused_instructions_are_seen_to_retire_together() {
+    const NAME: &str = "fused_instructions_are_seen_to_retire_together";
+    let fused = |report: &Value| nops(report, "fasync")["classes"][0].clone();
+    let Some(report) = at_class(NAME, &["--fuse"], "fasync", "fused cmp+jcc") else { return };
+    let class = fused(&report);
+    // An overflow at the first of the two stops behind the second: one instruction late, one in the loop's six.
+    let seen = skids(&class);
+    assert_eq!(seen.len(), 2, "{class}");
+    let total = (seen[0] + seen[1]) as f64;
+    assert!(
+        chi_squared(&seen, &[total * 5.0 / 6.0, total / 6.0]).expect("enough signals") > 0.001,
+        "{seen:?}"
+    );
+    let Some(report) = at_class(NAME, &[], "fasync", "fused cmp+jcc") else { return };
+    let class = fused(&report);
+    assert_eq!(class["at_expected"], class["signals"], "{class}");
+}
+
+#[test]
+fn throttling_is_seen() {
+    let seen = |report: &Value| {
+        let figures = &check(report, "throttling of instructions")["figures"];
+        (figures["signals"].as_i64().unwrap(), figures["asked"].as_i64().unwrap())
+    };
+    let Some(report) = under("throttling_is_seen", &[], "fasync") else { return };
+    let (signals, asked) = seen(&report);
+    assert!(signals >= asked && asked >= 20, "{signals} of {asked}");
+    // Five in 10,000 instructions, of overflows that come every 561 and more.
+    let Some(report) = under("throttling_is_seen", &["--throttle", "5"], "fasync") else { return };
+    let (signals, asked) = seen(&report);
+    assert!(signals < asked, "{signals} of {asked}");
 }

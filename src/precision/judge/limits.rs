@@ -36,7 +36,7 @@ pub fn throttling(asked: u64, signals: u64, rate: Option<u64>, hz: Option<u32>) 
         (Some(rate), Some(hz)) => format!("the limit is {} a tick", rate.div_ceil(u64::from(hz))),
         _ => "the limit is unknown".to_owned(),
     };
-    let text = format!("{signals} of {asked} overflows gave a signal; {limit}");
+    let text = format!("{signals} signals of {asked} overflows, the handlers' own not counted; {limit}");
     (if signals == 0 { Verdict::fail(text.clone()) } else { Verdict::pass() }, text)
 }
 
@@ -69,7 +69,10 @@ mod tests {
     fn the_limit_of_a_tick_is_named() {
         let (verdict, text) = throttling(10_000, 400, Some(100_000), Some(250));
         assert_eq!(verdict.outcome, Outcome::Pass);
-        assert_eq!(text, "400 of 10000 overflows gave a signal; the limit is 400 a tick");
+        assert_eq!(
+            text,
+            "400 signals of 10000 overflows, the handlers' own not counted; the limit is 400 a tick"
+        );
         assert_eq!(throttling(10, 0, None, None).0.outcome, Outcome::Fail);
     }
 }

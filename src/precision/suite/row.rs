@@ -30,6 +30,8 @@ const CLOCK_ROUNDS: u64 = 20;
 /// Pages that a counter's loop touches at most: 64 MiB.
 const COUNTER_PAGES: u64 = 1 << 14;
 
+/// Signals of the batch that finds out the handler's share.
+const FEW: u64 = 10;
 /// Batches without a signal before there will be none: a lost one ends a batch whose counter it should have armed again.
 const SILENT: u32 = 5;
 
@@ -100,17 +102,20 @@ pub(super) fn tally(
 ) -> Result<Tally, Trouble> {
     let path = Path::of(&workload);
     let mut tally = Tally::default();
-    let mut silent = 0;
+    let (mut silent, mut overhead) = (0, None);
     while tally.place.signals < wanted && !stop.requested() {
         let left = wanted - tally.place.signals;
         let before = tally.place.signals;
         match asked.event.nature() {
             Nature::Counter => {
-                let (spec, setup) = counter_batch(asked, workload, left, plan);
+                let part = if overhead.is_none() { left.min(FEW) } else { left };
+                let (spec, setup) = counter_batch(asked, workload, part, overhead, plan);
                 let mut observation = observe(&spec, 0)?;
                 observation.asked = observation.count / setup.period;
                 tally.delivered.add(&observation, asked.delivery);
-                tally.place.merge(&counter::judge(&observation, &path, setup).place);
+                let counted = counter::judge(&observation, &path, setup);
+                overhead = Some(counted.overhead.unsigned_abs());
+                tally.place.merge(&counted.place);
             }
             nature => {
                 let (spec, overflows) = batch(asked, workload, left, plan);
@@ -131,11 +136,21 @@ pub(super) fn tally(
     Ok(tally)
 }
 
-/// One batch of a counter: a loop that is long enough for `left` overflows.
-pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, Setup) {
+/// One batch of a counter: a loop that is long enough for `left` overflows. From one stop to the next the loop retires the
+/// period less the handler's share, `overhead`: once that is known, the period is made such that overflows go through
+/// every instruction of the loop.
+pub(super) fn counter_batch(
+    asked: &Asked,
+    workload: Workload,
+    left: u64,
+    overhead: Option<u64>,
+    plan: &Plan,
+) -> (Spec, Setup) {
     let unit = if asked.event == Event::Branches { Unit::Branches } else { Unit::Instructions };
-    let period = accepted_period(asked, workload, plan);
     let each = unit.per_iteration(&Path::of(&workload)).max(1);
+    let least = accepted_period(asked, workload, plan);
+    let coprime = |period: &u64| gcd(period.saturating_sub(overhead.unwrap_or(0)), each) == 1;
+    let period = (least..least + each).find(coprime).unwrap_or(least);
     let long_enough = (left.min(BATCH) * period).div_ceil(each);
     let iterations = match workload.touches {
         Touches::OnePage => long_enough,
@@ -159,6 +174,10 @@ pub(super) fn counter_batch(asked: &Asked, workload: Workload, left: u64, plan: 
         patience: plan.patience(),
     };
     (spec, setup)
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The first of the plan's periods that can be opened; the first of all where none can, for its error.

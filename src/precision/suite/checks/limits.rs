@@ -9,9 +9,9 @@ use crate::event::error::Wanted;
 use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
 use crate::event::open;
 use crate::event::probe::registers;
-use crate::precision::event::{Delivery, Event};
+use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::{Verdict, counter, limits};
-use crate::precision::measure::observe;
+use crate::precision::measure::{Arming, Spec, observe};
 use crate::precision::plan::Plan;
 use crate::precision::report::model::Group;
 use crate::precision::suite::row::{Asked, counter_batch};
@@ -33,6 +33,8 @@ pub(super) const ALL: &[Named] = &[
 
 /// Signals of the runs for the tail and for throttling.
 const SIGNALS: u64 = 1_000;
+/// Makes a period longer than a handler, whose instructions a free-running counter counts.
+const LONGER: u64 = 500;
 /// More counters than any PMU has for instructions alone.
 const MANY: usize = 32;
 
@@ -73,7 +75,7 @@ fn smallest_period() -> Found {
 fn handler_tail(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Fasync };
     let workload = class::nop();
-    let (spec, setup) = counter_batch(&asked, workload, SIGNALS / plan.slowness(), plan);
+    let (spec, setup) = counter_batch(&asked, workload, SIGNALS / plan.slowness(), None, plan);
     match observe(&spec, 0) {
         Ok(observation) => {
             let counted = counter::judge(&observation, &Path::of(&workload), setup);
@@ -84,14 +86,19 @@ fn handler_tail(plan: &Plan) -> Found {
     }
 }
 
-/// A free-running counter at a small period: overflows beyond the limit of a tick are held back.
+/// A free-running counter, armed once: overflows beyond the limit of a tick are held back.
 fn throttling(plan: &Plan) -> Found {
-    let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Sigtrap };
-    let (spec, setup) = counter_batch(&asked, class::nop(), 10 * SIGNALS / plan.slowness(), plan);
+    let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Fasync };
+    let (spec, setup) = counter_batch(&asked, class::nop(), 100 * SIGNALS / plan.slowness(), None, plan);
+    // The handler leaves the event alone, and its own instructions only add to the overflows.
+    let mut spec = Spec { nature: Nature::Exact, arming: Arming::Enable, ..spec };
+    let period = setup.period + LONGER;
+    spec.attr.__bindgen_anon_1.sample_period = period;
     match observe(&spec, 0) {
         Ok(observation) => {
             let rate = sysctl("kernel/perf_event_max_sample_rate").and_then(|rate| u64::try_from(rate).ok());
-            let asked = observation.count / setup.period;
+            let retired = setup.iterations * Path::of(&spec.workload).length();
+            let asked = retired / period;
             let (verdict, text) = limits::throttling(asked, observation.signals, rate, hz());
             Found::new(verdict, text, vec![("asked", asked as i64), ("signals", observation.signals as i64)])
         }

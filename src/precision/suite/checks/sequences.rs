@@ -9,18 +9,16 @@ use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::delivered::Delivered;
 use crate::precision::judge::{Verdict, sequence};
 use crate::precision::measure::{Arming, Pages, Spec, Stop, observe};
-use crate::precision::plan::Plan;
+use crate::precision::plan::{Plan, Pmu};
 use crate::precision::report::model::Group;
 use crate::precision::suite::trouble;
-use crate::precision::workload::class;
+use crate::precision::workload::{Path, class};
 use crate::record::control::Rearm;
 
 const IN: &str = "POLL_IN";
 const HUP: &str = "POLL_HUP";
 /// Passes of the loop: one more than the largest limit.
 const PASSES: u64 = 6;
-/// Of a counter: longer than a handler, so that its overflows are in the loop.
-const PERIOD: u64 = 2_003;
 /// Times that an event is armed again after its limit.
 const AGAIN: u64 = 100;
 
@@ -52,6 +50,14 @@ fn limit(event: Event, overflows: u32, plan: &Plan) -> Found {
     sequence(&event, Arming::Refresh(overflows), PASSES, 1, &wanted, plan)
 }
 
+/// Of a counter: longer than a handler, so that its overflows are in the loop.
+const fn counter_period(plan: &Plan) -> u64 {
+    match plan.pmu {
+        Pmu::Hardware => 2_003,
+        Pmu::Emulated => 503,
+    }
+}
+
 fn sequence(
     event: &Event,
     arming: Arming,
@@ -67,7 +73,10 @@ fn sequence(
     };
     // Passes enough for as many overflows and one more, whatever the handlers add.
     let (period, iterations) = match event {
-        Event::Instructions => (PERIOD, iterations * PERIOD),
+        Event::Instructions => {
+            let period = counter_period(plan);
+            (period, (iterations * period).div_ceil(Path::of(&workload).length()))
+        }
         _ => (1, iterations),
     };
     let spec = Spec {
