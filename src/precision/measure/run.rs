@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "runs assembly on memory that it maps itself")]
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::catcher::{self, Handling};
@@ -78,8 +79,21 @@ fn round(ledger: &Ledger, spec: &Spec, region: *mut u8, event: i32) {
 /// Touches what a signal will touch: the handler's code, the record, the stack. A page that a forked child touches
 /// first faults, and would be counted.
 pub(super) fn warm_up(ledger: &Ledger) {
+    touch_stack();
     let (pid, tid) = (u64::from(getpid()), u64::from(gettid()));
     // SAFETY: a signal to ourselves, whose handler is installed.
     let _ = unsafe { syscall(libc::SYS_tgkill, [pid, tid, REALTIME as u64, 0, 0, 0]) };
     ledger.warm();
+}
+
+/// Writes to the pages that a signal's frame and its handler can reach from here: where they end depends on where the
+/// stack was put.
+#[inline(never)]
+fn touch_stack() {
+    const DEPTH: usize = 64 * 1024;
+    let mut room = [const { MaybeUninit::<u8>::uninit() }; DEPTH];
+    for byte in room.iter_mut().step_by(PAGE as usize) {
+        // SAFETY: the byte is on this stack.
+        unsafe { byte.as_mut_ptr().write_volatile(0) };
+    }
 }
