@@ -29,6 +29,23 @@ impl Cpu {
         Self { hypervisor: hypervisor(), ..Self::parse(&text) }
     }
 
+    /// `AMD EPYC, family 25, model 1, stepping 1, microcode 0x1000065, in a KVM guest`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let name =
+            self.name.clone().or_else(|| self.vendor.clone()).unwrap_or_else(|| "unknown CPU".to_owned());
+        let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name} {value}"));
+        let parts = [
+            Some(name),
+            number("family", self.family),
+            number("model", self.model),
+            number("stepping", self.stepping),
+            self.microcode.as_ref().map(|revision| format!("microcode {revision}")),
+            self.hypervisor.as_ref().map(|name| format!("in a {name} guest")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     fn parse(cpuinfo: &str) -> Self {
         let first = cpuinfo.split("\n\n").next().unwrap_or_default();
         let field = |name: &str| {

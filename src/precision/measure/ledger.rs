@@ -17,6 +17,7 @@ pub(super) struct Entry {
     left: AtomicU64,
     count: AtomicU64,
     data: AtomicU64,
+    sample: AtomicU64,
     signal: AtomicI32,
     code: AtomicI32,
     flags: AtomicU32,
@@ -91,6 +92,13 @@ impl Ledger {
         self.signals.store(0, Relaxed);
     }
 
+    /// Keeps the IP of the sample that belongs to signal `n`.
+    pub(super) fn sample(&self, n: usize, ip: u64) {
+        if let Some(entry) = self.entries.get(n) {
+            entry.sample.store(ip, Relaxed);
+        }
+    }
+
     /// Keeps the first errno of a call that should have worked, and hands the result on.
     pub fn note<T>(&self, result: Result<T, Errno>) -> Option<T> {
         match result {
@@ -130,6 +138,7 @@ impl Entry {
             flags: if signal == libc::SIGTRAP { self.flags.load(Relaxed) } else { 0 },
             data,
             thread: self.thread.load(Relaxed),
+            sample: crate::address::RuntimeAddr(self.sample.load(Relaxed)),
         }
     }
 }

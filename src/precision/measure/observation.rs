@@ -19,6 +19,8 @@ pub struct Stop {
     /// `si_perf_data`, or `si_fd` in the low half.
     pub data: u64,
     pub thread: u32,
+    /// The IP of the sample in the ring buffer, where samples are kept; else 0.
+    pub sample: RuntimeAddr,
 }
 
 /// One run of a workload under an event.

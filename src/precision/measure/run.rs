@@ -9,6 +9,7 @@ use super::catcher::{self, Handling};
 use super::isolated::{Trouble, measure};
 use super::ledger::Ledger;
 use super::observation::Observation;
+use super::ring::Ring;
 use super::room::{PAGE, give_back, map, pin, usage};
 use super::spec::{Pages, Spec};
 use crate::event::probe::action;
@@ -37,6 +38,8 @@ fn run(ledger: &Ledger, spec: &Spec) {
     if spec.delivery == Delivery::Fasync {
         ledger.note(fasync::direct(event, gettid(), REALTIME));
     }
+    let samples = spec.attr.sample_type != 0;
+    let ring = if samples { ledger.note(Ring::map(event)) } else { None };
     // SAFETY: the region has a page for every iteration.
     unsafe { spec.workload.run(region, spec.iterations, -1, 0, 0) };
     warm_up(ledger);
@@ -55,6 +58,9 @@ fn run(ledger: &Ledger, spec: &Spec) {
     ledger.switches.store(after.voluntary - before.voluntary + preemptions, Relaxed);
     ledger.preemptions.store(preemptions, Relaxed);
     ledger.count.store(ledger.note(ioctl::count(event)).unwrap_or(0), Relaxed);
+    if let Some(ring) = ring {
+        ring.read(|n, ip| ledger.sample(n, ip));
+    }
 }
 
 fn round(ledger: &Ledger, spec: &Spec, region: *mut u8, event: i32) {

@@ -122,7 +122,12 @@ pub fn regressed(lines: &[Line]) -> bool {
 pub fn write(names: &[String], reports: &[Report], lines: &[Line], out: &mut impl Write) -> io::Result<()> {
     for (n, (name, report)) in (1..).zip(names.iter().zip(reports)) {
         let partial = if report.partial { ", partial" } else { "" };
-        writeln!(out, "{n}: {name}: {}; {}{partial}", report.machine.processor(), report.machine.system())?;
+        writeln!(
+            out,
+            "{n}: {name}: {}; {}{partial}",
+            report.machine.cpu.describe(),
+            report.machine.system()
+        )?;
     }
     let changed: Vec<_> = lines.iter().filter(|line| line.change != Change::None).collect();
     if !changed.is_empty() {

@@ -57,24 +57,6 @@ impl Machine {
         }
     }
 
-    /// `AMD EPYC, family 25, model 1, stepping 1, microcode 0x1000065, in a KVM guest`.
-    #[must_use]
-    pub fn processor(&self) -> String {
-        let cpu = &self.cpu;
-        let name =
-            cpu.name.clone().or_else(|| cpu.vendor.clone()).unwrap_or_else(|| "unknown CPU".to_owned());
-        let number = |what: &str, value: Option<u32>| value.map(|value| format!("{what} {value}"));
-        let parts = [
-            Some(name),
-            number("family", cpu.family),
-            number("model", cpu.model),
-            number("stepping", cpu.stepping),
-            cpu.microcode.as_ref().map(|revision| format!("microcode {revision}")),
-            cpu.hypervisor.as_ref().map(|name| format!("in a {name} guest")),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
     /// `Linux 6.18.44, HZ 250, no PMU`.
     #[must_use]
     pub fn system(&self) -> String {

@@ -20,7 +20,7 @@ fn write_to(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
         "{}  \n{}  \noverstep {}\n",
-        report.machine.processor(),
+        report.machine.cpu.describe(),
         report.machine.system(),
         report.overstep
     )?;

@@ -12,7 +12,7 @@ use crate::precision::judge::Outcome;
 /// Whatever `out` answers.
 pub fn write(report: &Report, colours: bool, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "overstep {} validate", report.overstep)?;
-    writeln!(out, "{}\n{}\n", report.machine.processor(), report.machine.system())?;
+    writeln!(out, "{}\n{}\n", report.machine.cpu.describe(), report.machine.system())?;
     if report.partial {
         writeln!(out, "PARTIAL: interrupted before everything was measured.\n")?;
     }

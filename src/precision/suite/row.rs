@@ -75,7 +75,7 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
 }
 
 /// Why the event must not even be opened on this kernel.
-fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
+pub(super) fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
     let hangs = matches!(event, Event::CpuClock | Event::TaskClock)
         && kernel.is_some_and(|kernel| CLOCK_REFRESH_HANG.affects(kernel));
     hangs.then(|| format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
@@ -188,6 +188,15 @@ fn accepted_period(asked: &Asked, workload: Workload, plan: &Plan) -> u64 {
     };
     let periods = plan.periods();
     periods.iter().copied().find(|period| opens(*period)).or(periods.first().copied()).unwrap_or(1)
+}
+
+/// One batch of any event, of at most `signals`.
+pub(super) fn few(asked: &Asked, signals: u64, plan: &Plan) -> Spec {
+    let workload = workload(&asked.event);
+    match asked.event.nature() {
+        Nature::Counter => counter_batch(asked, workload, signals, None, plan).0,
+        _ => batch(asked, workload, signals, plan).0,
+    }
 }
 
 /// One batch, and the overflows that it causes; 0 where only the event can know.

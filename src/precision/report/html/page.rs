@@ -27,7 +27,7 @@ pub fn page(report: &Report) -> String {
             }
             body {
                 h1 { "Do overflow signals come where they should?" }
-                p { (machine.processor()) }
+                p { (machine.cpu.describe()) }
                 p { (machine.system()) }
                 p class="faint" { "overstep " (report.overstep) " validate, " (format!("{:?}", report.depth).to_lowercase()) }
                 @if report.partial { p class="verdict fail" { "Partial: interrupted before everything was measured." } }
@@ -135,7 +135,7 @@ fn facts(report: &Report) -> Markup {
     html! {
         div class="scroll" { table { tbody {
             tr { th { "kernel" } td { (machine.kernel) } }
-            tr { th { "CPU" } td { (machine.processor()) } }
+            tr { th { "CPU" } td { (machine.cpu.describe()) } }
             tr { th { "CPUs online" } td { (machine.online) } }
             @for (name, value) in &machine.sysctls { tr { th { (name) } td { (value) } } }
             @for pmu in &machine.pmus { tr {

@@ -1,13 +1,16 @@
 //! Place: breakpoints behind instructions that are known to swallow them.
 
+use perf_event_open_sys::bindings::PERF_SAMPLE_IP;
+
 use super::one::{Found, Named};
 use crate::address::RuntimeAddr;
+use crate::event::kernel::Version;
 use crate::precision::event::{Delivery, Event};
-use crate::precision::judge::placement;
-use crate::precision::measure::pair;
+use crate::precision::judge::{Verdict, placement};
+use crate::precision::measure::{observe, pair};
 use crate::precision::plan::{Plan, Stop};
 use crate::precision::report::model::Group;
-use crate::precision::suite::row::{Asked, tally};
+use crate::precision::suite::row::{Asked, few, forbidden, tally};
 use crate::precision::suite::trouble;
 use crate::precision::workload::{Workload, class};
 
@@ -25,7 +28,32 @@ pub(super) const ALL: &[Named] = &[
     Named::new(Group::Place, "breakpoints on two neighbours", |plan| {
         adjacent(class::nop(), NOP_LENGTH, plan)
     }),
+    Named::new(Group::Place, "sample IP: breakpoint", |plan| sample(Event::Breakpoint, 0, plan)),
+    Named::new(Group::Place, "sample IP: page-faults", |plan| sample(Event::PageFaults, 0, plan)),
+    Named::new(Group::Place, "sample IP: cpu-clock", |plan| sample(Event::CpuClock, 0, plan)),
+    Named::new(Group::Place, "sample IP: instructions", |plan| sample(Event::Instructions, 0, plan)),
+    Named::new(Group::Place, "sample IP: instructions:pp", |plan| sample(Event::Instructions, 2, plan)),
 ];
+
+/// The sample's IP in the ring buffer beside the signal's RIP: for information, since `precise_ip` betters the one and
+/// not the other, and since a sample is where the signal is even for a clock.
+fn sample(event: Event, precise: u8, plan: &Plan) -> Found {
+    if let Some(reason) = forbidden(&event, Version::running()) {
+        return Found::skip(reason);
+    }
+    let asked = Asked { event, precise, delivery: Delivery::Fasync };
+    let mut spec = few(&asked, PASSES / plan.slowness().min(5), plan);
+    spec.attr.sample_type = PERF_SAMPLE_IP.into();
+    match observe(&spec, 0) {
+        Ok(observation) => {
+            let same = observation.stops.iter().filter(|stop| stop.sample == stop.rip).count();
+            let text = format!("the saved RIP in {same} of {}", observation.stops.len());
+            let figures = vec![("signals", observation.stops.len() as i64), ("same", same as i64)];
+            Found::new(Verdict::pass(), text, figures)
+        }
+        Err(trouble) => Found::new(trouble::verdict(&trouble, &asked.event), "", Vec::new()),
+    }
+}
 
 fn behind_mov_ss(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Breakpoint, precise: 0, delivery: Delivery::Sigtrap };
