@@ -61,6 +61,13 @@ impl Plan {
         })
     }
 
+    /// Signals of a row at this precise level: without being asked for more, no more above 0 than a verdict needs.
+    #[must_use]
+    pub fn signals_at(&self, precise: u8) -> u64 {
+        let most = if precise > 0 && self.depth != Depth::Thorough { SYNCHRONOUS } else { u64::MAX };
+        self.signals.unwrap_or(self.signals().min(most))
+    }
+
     /// Signals of a control, which has to be decided.
     #[must_use]
     pub fn control_signals(&self) -> u64 {

@@ -58,7 +58,7 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
     let wanted = match (asked.event.nature(), asked.delivery) {
         (Nature::Clock, _) | (_, Delivery::SigtrapBlocked) => plan.clock_signals(),
         _ if Control::of(&asked.event, asked.precise, asked.delivery).is_some() => plan.control_signals(),
-        _ => plan.signals(),
+        _ => plan.signals_at(asked.precise),
     };
     match tally(asked, workload(&asked.event), wanted, plan, stop) {
         Err(trouble) => without_figures(asked, super::trouble::verdict(&trouble, &asked.event)),
