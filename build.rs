@@ -32,11 +32,11 @@ fn main() {
         .unwrap_or_else(|error| panic!("{} to {}: {error}", built.display(), embedded.display()));
 }
 
-/// The agent is built from everything in `src/` but the command line; a new folder shows in `lib.rs`.
+/// The agent is built from everything in `src/` but the command line and what only that uses; a new folder shows in `lib.rs`.
 fn watch_agent_sources() {
     let entries = fs::read_dir("src").unwrap_or_else(|error| panic!("src: {error}"));
     for name in entries.filter_map(|entry| Some(entry.ok()?.file_name())) {
-        if name != "cli" && name != "main.rs" {
+        if !["cli", "precision", "main.rs"].iter().any(|not| name == *not) {
             println!("cargo:rerun-if-changed=src/{}", name.display());
         }
     }

@@ -13,6 +13,9 @@ pub mod event;
 pub mod handler;
 pub mod image;
 pub mod listing;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod precision;
 pub mod raw;
 pub mod record;
 pub mod registers;

@@ -30,7 +30,7 @@ Examples:
   overstep emulate -- perf stat -e instructions:u true count where there is no counter
 
 Not there yet: attaching to a running process, following children (one process of the tree is traced), \
-`diff`, `validate`, the `instructions` engine, list formats beyond text and JSON.";
+`diff`, list formats beyond text and JSON.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -48,6 +48,8 @@ pub enum Command {
     Doctor(super::doctor::Arguments),
     /// Run a program under a software PMU, on a machine that has none
     Emulate(super::emulate::Arguments),
+    /// Measure whether overflow signals come where they should on this machine
+    Validate(super::validate::Arguments),
     /// Print a shell's completion script
     Completions(super::completions::Arguments),
     /// Print the manual page (roff)

@@ -61,6 +61,7 @@ fn run(overstep: Overstep) -> Result<Outcome, Failure> {
         Command::Symbols(arguments) => super::symbols::run(&arguments),
         Command::Doctor(arguments) => super::doctor::run(&arguments),
         Command::Emulate(arguments) => super::emulate::run(&arguments),
+        Command::Validate(arguments) => super::validate::run(&arguments),
         Command::Completions(arguments) => super::completions::run(&arguments),
         Command::Man(arguments) => super::man::run(&arguments),
     }

@@ -16,5 +16,6 @@ mod stdout;
 mod symbols;
 mod target;
 mod trace;
+mod validate;
 
 pub use entry::main;

@@ -2,10 +2,10 @@
 
 #![allow(unsafe_code, reason = "the hypervisor's name is only in a CPUID leaf")]
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The first CPU as `/proc/cpuinfo` describes it. Fields are `None` where it says nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// `AuthenticAMD`, `GenuineIntel`.
     pub vendor: Option<String>,
@@ -22,9 +22,28 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn read() -> Self {
+    /// Reads `/proc/cpuinfo` and asks CPUID for the hypervisor.
+    #[must_use]
+    pub fn read() -> Self {
         let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self { hypervisor: hypervisor(), ..Self::parse(&text) }
+    }
+
+    /// `AMD EPYC, family 25, model 1, stepping 1, microcode 0x1000065, in a KVM guest`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let name =
+            self.name.clone().or_else(|| self.vendor.clone()).unwrap_or_else(|| "unknown CPU".to_owned());
+        let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name} {value}"));
+        let parts = [
+            Some(name),
+            number("family", self.family),
+            number("model", self.model),
+            number("stepping", self.stepping),
+            self.microcode.as_ref().map(|revision| format!("microcode {revision}")),
+            self.hypervisor.as_ref().map(|name| format!("in a {name} guest")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     fn parse(cpuinfo: &str) -> Self {

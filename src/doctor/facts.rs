@@ -6,6 +6,7 @@ use super::cpu::Cpu;
 use super::kernel::Kernel;
 use super::mechanisms::Mechanisms;
 use super::permissions::Permissions;
+use super::pmu::{self, Pmu};
 use super::signals::Signals;
 
 /// The layout of the JSON form. Fields may be added under the same number, never renamed.
@@ -18,6 +19,10 @@ pub struct Facts {
     pub overstep: &'static str,
     pub kernel: Kernel,
     pub cpu: Cpu,
+    /// Timer ticks a second; throttling goes by them.
+    pub hz: Option<u32>,
+    /// What the kernel has registered to count with.
+    pub pmus: Vec<Pmu>,
     pub permissions: Permissions,
     pub signals: Signals,
     #[serde(flatten)]
@@ -34,6 +39,8 @@ impl Facts {
             overstep: env!("CARGO_PKG_VERSION"),
             kernel: Kernel::read(&mechanisms),
             cpu: Cpu::read(),
+            hz: pmu::hz(),
+            pmus: Pmu::all(),
             permissions: Permissions::read(),
             signals: Signals::read(),
             mechanisms,

@@ -6,6 +6,7 @@ pub mod json;
 pub mod kernel;
 pub mod mechanisms;
 pub mod permissions;
+pub mod pmu;
 pub mod signals;
 pub mod text;
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::event::environment::{
-    CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, Environment, Seccomp, Status, sysctl,
+    CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, Environment, Seccomp, Status, sysctl, traced_by,
 };
 
 /// Settings and privileges; `None` where the kernel has no such setting.
@@ -42,7 +42,7 @@ impl Permissions {
             cap_sys_admin: status.capable(CAP_SYS_ADMIN),
             cap_sys_ptrace: status.capable(CAP_SYS_PTRACE),
             ptrace_scope: sysctl("kernel/yama/ptrace_scope"),
-            traced_by: status.field("TracerPid").and_then(|pid| pid.parse().ok()).filter(|pid| *pid != 0),
+            traced_by: traced_by(),
             descriptors: environment.descriptors,
         }
     }

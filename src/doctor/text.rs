@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use super::Facts;
-use super::cpu::Cpu;
 use super::findings::{Finding, Mark, next, sections};
 
 const BOLD: &str = "\x1b[1m";
@@ -23,7 +22,7 @@ pub fn write(facts: &Facts, colours: bool, out: &mut impl Write) -> io::Result<(
     };
     let heading = format!("overstep {} on Linux {}", facts.overstep, facts.kernel.release);
     writeln!(out, "{}", paint(BOLD, &heading))?;
-    writeln!(out, "{}", paint(DIM, &describe(&facts.cpu)))?;
+    writeln!(out, "{}", paint(DIM, &facts.cpu.describe()))?;
     let sections = sections(facts);
     let labels =
         sections.iter().flat_map(|section| &section.findings).map(|finding| finding.label.chars().count());
@@ -46,18 +45,6 @@ pub fn write(facts: &Facts, colours: bool, out: &mut impl Write) -> io::Result<(
         }
     }
     writeln!(out, "\n{}", next(facts))
-}
-
-fn describe(cpu: &Cpu) -> String {
-    let mut parts =
-        vec![cpu.name.clone().or_else(|| cpu.vendor.clone()).unwrap_or_else(|| "unknown CPU".to_owned())];
-    let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name} {value}"));
-    parts.extend(number("family", cpu.family));
-    parts.extend(number("model", cpu.model));
-    parts.extend(number("stepping", cpu.stepping));
-    parts.extend(cpu.microcode.as_ref().map(|revision| format!("microcode {revision}")));
-    parts.extend(cpu.hypervisor.as_ref().map(|name| format!("in a {name} guest")));
-    parts.join(", ")
 }
 
 #[cfg(test)]

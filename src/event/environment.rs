@@ -86,6 +86,28 @@ impl Status {
     }
 }
 
+/// The process that traces this one.
+#[must_use]
+pub fn traced_by() -> Option<u32> {
+    Status::of_this_thread().field("TracerPid")?.parse().ok().filter(|pid| *pid != 0)
+}
+
+/// The options of the `overstep emulate` that this process runs under.
+#[must_use]
+pub fn emulated() -> Option<String> {
+    let command = fs::read(format!("/proc/{}/cmdline", traced_by()?)).ok()?;
+    options_of_emulator(&command)
+}
+
+/// What stands between `emulate` and the program, in a command line as `/proc` gives it; `None` of another command.
+fn options_of_emulator(command: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(command);
+    let mut words = text.split('\0').filter(|word| !word.is_empty());
+    let program = std::path::Path::new(words.next()?);
+    let ours = program.file_name().is_some_and(|name| name == "overstep") && words.next() == Some("emulate");
+    ours.then(|| words.take_while(|word| *word != "--").collect::<Vec<_>>().join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +120,15 @@ mod tests {
         assert!(status.capable(CAP_PERFMON));
         assert!(!status.capable(CAP_SYS_ADMIN));
         assert_eq!(status.field("TracerPid"), None);
+    }
+
+    #[test]
+    fn only_the_emulator_is_taken_for_one() {
+        let emulator = b"/usr/bin/overstep\0emulate\0--skid\0uniform:0-4\0--\0overstep\0validate\0";
+        assert_eq!(options_of_emulator(emulator).as_deref(), Some("--skid uniform:0-4"));
+        assert_eq!(options_of_emulator(b"gdb\0--args\0overstep\0emulate\0"), None);
+        assert_eq!(options_of_emulator(b"overstep\0validate\0"), None);
+        assert_eq!(options_of_emulator(b""), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::source::Arrow;
 
 /// A layer and what it may import: whole folders, or `folder::module` where only a part is meant.
-const TABLE: [(&str, &[&str]); 16] = [
+const TABLE: [(&str, &[&str]); 17] = [
     ("address", &[]),
     ("raw", &[]),
     ("registers", &["address"]),
@@ -43,6 +43,8 @@ const TABLE: [(&str, &[&str]); 16] = [
     ("doctor", &["address", "raw", "registers", "record", "event"]),
     // A process of its own: it shares nothing with the tracer but what an address is.
     ("emulate", &["address"]),
+    // `doctor` for what it knows of the machine.
+    ("precision", &["address", "raw", "registers", "event", "record", "image", "doctor"]),
     (
         "cli",
         &[
@@ -57,6 +59,7 @@ const TABLE: [(&str, &[&str]); 16] = [
             "session",
             "doctor",
             "emulate",
+            "precision",
             ROOT,
         ],
     ),

@@ -37,6 +37,8 @@ fn guest() -> Facts {
             hypervisor: Some("KVM".into()),
             ..Cpu::default()
         },
+        hz: Some(250),
+        pmus: Vec::new(),
         permissions: Permissions {
             perf_event_paranoid: Some(2),
             perf_event_max_sample_rate: Some(100_000),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use super::failure::Failure;
 use super::report::{ENTRIES, Report};
-use super::{breakpoint, catcher, child};
+use super::{action, breakpoint, catcher, child};
 use crate::event::attr::Counted;
 use crate::event::error::{OpenError, Wanted};
 use crate::event::tail::handler_with_tail;
@@ -140,7 +140,8 @@ fn smallest_period(event: Counted, delivery: Delivery) -> Result<u64, Failure> {
 
 fn measure(report: &Report, event: Counted, delivery: Delivery, period: u64, again: bool) {
     REPORT.store(std::ptr::from_ref(report).cast_mut(), Relaxed);
-    if report.note(catcher::install_handler(on_stop as *const () as u64, KICK)).is_none() {
+    let signals = [libc::SIGTRAP, libc::SIGIO, catcher::REALTIME, KICK];
+    if report.note(action::install(&signals, on_stop as *const ())).is_none() {
         return;
     }
     let fd = match open::raw(&attr::instructions(event, period, delivery, breakpoint::TAG), 0) {

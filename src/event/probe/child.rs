@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code, reason = "the child is made by a bare clone and must not touch libc")]
 
+use std::ops::Deref;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -12,13 +13,33 @@ use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 
 use super::failure::Failure;
 use super::report::Report;
+use crate::event::environment::emulated;
 use crate::raw::{Errno, syscall};
 
 /// No probe needs a tenth of it; only a kernel bug or a stopped machine does.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A zeroed page that parent and child share.
-struct SharedReport(NonNull<Report>);
+/// What a child and its parent share.
+///
+/// # Safety
+/// All zero bytes are a valid value, and both sides write it only through atomics.
+pub(crate) unsafe trait Shared: Sync {}
+
+// SAFETY:
+// - it consists of atomics.
+unsafe impl Shared for Report {}
+
+/// Zeroed memory that parent and child share.
+pub(crate) struct SharedMemory<S: Shared>(NonNull<S>);
+
+/// Whether a process that traces this one also gets the child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tracer {
+    /// A debugger does not stop at the child's own SIGTRAPs.
+    Escaped,
+    /// A software PMU counts in the child, too.
+    Follows,
+}
 
 /// Runs `body` in a child until it returns: what it reported, or how it ended instead.
 ///
@@ -28,13 +49,29 @@ pub(super) fn run<T>(
     body: impl FnOnce(&Report),
     judge: impl FnOnce(&Report) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let shared = SharedReport::new()?;
+    let (report, end) = isolate(PATIENCE, body)?;
+    end?;
+    judge(&report)
+}
+
+/// As [`run`], with shared memory of any type: what the child left there, and how it ended otherwise than by
+/// returning.
+///
+/// # Errors
+/// [`Failure::NotStarted`]; the inner one [`Failure::TimedOut`] or [`Failure::Killed`].
+#[allow(clippy::type_complexity, reason = "the memory is readable however the child ended")]
+pub(crate) fn isolate<S: Shared>(
+    patience: Duration,
+    body: impl FnOnce(&S),
+) -> Result<(SharedMemory<S>, Result<(), Failure>), Failure> {
+    let shared = SharedMemory::new()?;
+    let tracer = if emulated().is_some() { Tracer::Follows } else { Tracer::Escaped };
     let before = block_everything()?;
-    let cloned = clone_with_pidfd();
+    let cloned = clone_with_pidfd(tracer);
     if let Ok((0, _)) = cloned {
         let end = ExitOnDrop;
         harden();
-        body(shared.get());
+        body(&shared);
         drop(end);
     }
     restore(&before);
@@ -42,27 +79,28 @@ pub(super) fn run<T>(
     // SAFETY:
     // - clone succeeded with CLONE_PIDFD, so the kernel put a new descriptor there.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    let ended = ended_within(&pidfd, PATIENCE);
+    let ended = ended_within(&pidfd, patience);
     if !ended {
         kill(pid);
     }
     let status = reap(pid);
-    match status {
-        _ if !ended => Err(Failure::TimedOut { after: PATIENCE }),
+    let end = match status {
+        _ if !ended => Err(Failure::TimedOut { after: patience }),
         Some(status) if libc::WIFSIGNALED(status) => Err(Failure::Killed { signal: libc::WTERMSIG(status) }),
-        _ => judge(shared.get()),
-    }
+        _ => Ok(()),
+    };
+    Ok((shared, end))
 }
 
-impl SharedReport {
+impl<S: Shared> SharedMemory<S> {
     fn new() -> Result<Self, Failure> {
-        const _: () = assert!(size_of::<Report>() <= 4096);
+        const { assert!(align_of::<S>() <= 4096) };
         // SAFETY:
         // - a new anonymous mapping overlaps nothing.
         let page = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                size_of::<Report>(),
+                size_of::<S>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_ANONYMOUS,
                 -1,
@@ -72,20 +110,24 @@ impl SharedReport {
         let usable = if page == libc::MAP_FAILED { None } else { NonNull::new(page.cast()) };
         usable.map(Self).ok_or(Failure::NotStarted { errno: nix::errno::Errno::last_raw() })
     }
+}
 
-    fn get(&self) -> &Report {
+impl<S: Shared> Deref for SharedMemory<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
         // SAFETY:
-        // - the page is mapped until drop, aligned, and zero is a valid value of every atomic in it;
+        // - the memory is mapped until drop, aligned, and zero is a valid value by the trait's contract;
         // - both processes write it only through atomics.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl Drop for SharedReport {
+impl<S: Shared> Drop for SharedMemory<S> {
     fn drop(&mut self) {
         // SAFETY:
         // - mapped by `new` with this size, and no reference outlives `self`.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Report>()) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<S>()) };
     }
 }
 
@@ -113,10 +155,12 @@ fn restore(before: &SigSet) {
 }
 
 /// Forks: (0, _) in the child, (its id, its pidfd) in the parent. Without an exit signal, so that the program
-/// neither sees a SIGCHLD nor reaps the child by waiting for any of its own (`clone(2)`, 5.2 for CLONE_PIDFD);
-/// untraced, so that a debugger of the program does not stop at the probe's own SIGTRAPs.
-fn clone_with_pidfd() -> Result<(u32, i32), Errno> {
-    let flags = libc::CLONE_PIDFD | libc::CLONE_UNTRACED;
+/// neither sees a SIGCHLD nor reaps the child by waiting for any of its own (`clone(2)`, 5.2 for CLONE_PIDFD).
+fn clone_with_pidfd(tracer: Tracer) -> Result<(u32, i32), Errno> {
+    let flags = match tracer {
+        Tracer::Escaped => libc::CLONE_PIDFD | libc::CLONE_UNTRACED,
+        Tracer::Follows => libc::CLONE_PIDFD,
+    };
     let mut pidfd = -1i32;
     // SAFETY:
     // - no CLONE_VM: the child has a copy of everything, the stack included;

@@ -9,11 +9,12 @@ pub mod registers;
 pub mod trap_flag;
 pub mod trigger;
 
-mod catcher;
-mod child;
+pub(crate) mod action;
+pub(crate) mod catcher;
+pub(crate) mod child;
 mod report;
 mod sled;
-mod thread;
+pub(crate) mod thread;
 
 #[cfg(test)]
 mod tests;

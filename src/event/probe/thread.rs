@@ -19,28 +19,42 @@ const FLAGS: i32 = libc::CLONE_VM
     | libc::CLONE_CHILD_CLEARTID;
 
 /// ATOMICS: stored before the clone, cleared by the kernel when the thread is gone.
-static ALIVE: AtomicU32 = AtomicU32::new(0);
+pub(crate) type Alive = AtomicU32;
 
-/// Calls `entry` in a new thread, and waits for its end. `entry` must use no thread-local storage: it has the
-/// creator's.
+/// Calls `entry` in a new thread, and waits for its end.
+///
+/// # Errors
+/// As [`spawn`].
 pub(super) fn run(entry: extern "C" fn()) -> Result<(), Errno> {
+    static ALIVE: Alive = AtomicU32::new(0);
+    spawn(entry, &ALIVE)?;
+    wait(&ALIVE);
+    Ok(())
+}
+
+/// Calls `entry` in a new thread. `entry` must use no thread-local storage: it has the creator's.
+///
+/// # Errors
+/// Those of `mmap(2)` and `clone(2)`.
+pub(crate) fn spawn(entry: extern "C" fn(), alive: &'static Alive) -> Result<(), Errno> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
     // SAFETY: a new anonymous mapping overlaps nothing.
     let stack = unsafe { syscall(libc::SYS_mmap, [0, STACK, protection, kind, u64::MAX, 0]) }?;
-    ALIVE.store(1, std::sync::atomic::Ordering::Relaxed);
+    alive.store(1, std::sync::atomic::Ordering::Relaxed);
     // SAFETY:
     // - the stack is new and stays mapped to the child's end; its top is a multiple of 16;
-    // - `ALIVE` is static, so it outlives the thread.
-    let thread = unsafe { start(FLAGS as u64, stack + STACK, entry, ALIVE.as_ptr()) };
-    if thread < 0 {
-        return Err(Errno(-thread as i32));
-    }
-    while ALIVE.load(Acquire) != 0 {
+    // - `alive` is static, so it outlives the thread.
+    let thread = unsafe { start(FLAGS as u64, stack + STACK, entry, alive.as_ptr()) };
+    if thread < 0 { Err(Errno(-thread as i32)) } else { Ok(()) }
+}
+
+/// Waits for the end of the thread that [`spawn`] got `alive` with.
+pub(crate) fn wait(alive: &Alive) {
+    while alive.load(Acquire) != 0 {
         // SAFETY: sched_yield takes nothing.
         let _ = unsafe { syscall(libc::SYS_sched_yield, [0; 6]) };
     }
-    Ok(())
 }
 
 /// `clone(2)` onto another stack: the thread's id or a negated errno, in the creator.

@@ -1,0 +1,45 @@
+//! Measure, show, exit.
+
+use std::io::Write;
+
+use super::arguments::{Arguments, Command};
+use super::output::Output;
+use super::progress::Progress;
+use super::{cpu, interrupt};
+use crate::cli::exit::{self, Failure, Outcome};
+use crate::cli::stdout;
+use crate::precision::judge::Outcome as Judged;
+use crate::precision::report::html::page;
+use crate::precision::report::markdown::markdown;
+use crate::precision::report::{json, text};
+use crate::precision::suite;
+
+pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if let Some(Command::Compare(arguments)) = &arguments.command {
+        return super::compare::run(arguments);
+    }
+    arguments.cpu.map_or(Ok(()), cpu::check)?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    interrupt::listen();
+    let progress = Progress::new();
+    let report = suite::run(&arguments.plan(), &interrupt::STOP, &|done, total, name| {
+        progress.show(done, total, name);
+    });
+    drop(progress);
+    let colours = arguments.color.on_stdout();
+    stdout::print(exit::USAGE, |out| {
+        if arguments.markdown {
+            write!(out, "{}", markdown(&report))
+        } else {
+            text::write(&report, colours, out)
+        }
+    })?;
+    json.map_or(Ok(()), |output| output.write(|mut out| json::write(&report, &mut out)))?;
+    html.map_or(Ok(()), |output| output.write(|out| out.write_all(page(&report).as_bytes())))?;
+    if !report.partial && report.results.iter().all(|row| row.verdict.outcome == Judged::Skip) {
+        return Err(Failure::new(exit::USAGE, "nothing could be measured: every event was refused")
+            .next("overstep doctor says why, and what to change"));
+    }
+    Ok(Outcome::Status(if report.holds() { exit::HOLDS } else { exit::DOES_NOT_HOLD }))
+}

@@ -1,0 +1,59 @@
+//! A check, before and after it ran.
+
+use std::collections::BTreeMap;
+
+use crate::precision::judge::Verdict;
+use crate::precision::plan::Plan;
+use crate::precision::report::model::{Check, Group};
+
+/// A check that can be run.
+#[derive(Clone, Copy)]
+pub(in crate::precision::suite) struct Named {
+    pub group: Group,
+    pub name: &'static str,
+    run: fn(&Plan) -> Found,
+}
+
+/// What a check found.
+pub(super) struct Found {
+    pub verdict: Verdict,
+    /// The finding in words.
+    pub text: String,
+    pub figures: Vec<(&'static str, i64)>,
+}
+
+/// All of them, in the order they run.
+pub(in crate::precision::suite) fn all() -> Vec<Named> {
+    let groups = [
+        super::sequences::ALL,
+        super::placement::ALL,
+        super::peers::ALL,
+        super::counts::ALL,
+        super::limits::ALL,
+    ];
+    groups.concat()
+}
+
+impl Named {
+    pub(super) const fn new(group: Group, name: &'static str, run: fn(&Plan) -> Found) -> Self {
+        Self { group, name, run }
+    }
+
+    pub(in crate::precision::suite) fn run(&self, plan: &Plan) -> Check {
+        let Found { verdict, text, figures } = (self.run)(plan);
+        let figures: BTreeMap<_, _> =
+            figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Check { group: self.group, name: self.name.to_owned(), verdict, text, figures }
+    }
+}
+
+impl Found {
+    pub(super) fn new(verdict: Verdict, text: impl Into<String>, figures: Vec<(&'static str, i64)>) -> Self {
+        Self { verdict, text: text.into(), figures }
+    }
+
+    /// Not measured.
+    pub(super) fn skip(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::skip(reason), "", Vec::new())
+    }
+}

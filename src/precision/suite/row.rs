@@ -1,0 +1,271 @@
+//! One row: an event at one precise level by one delivery.
+
+use super::classes;
+use crate::event::error::Wanted;
+use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
+use crate::event::open;
+use crate::precision::event::{Delivery, Event, Nature};
+use crate::precision::judge::Verdict;
+use crate::precision::judge::counter::{self, Setup, Stopped, Unit};
+use crate::precision::judge::delivered::Delivered;
+use crate::precision::judge::place::Place;
+use crate::precision::judge::row::{Control, judge, synchronous};
+use crate::precision::measure::isolated::Trouble;
+use crate::precision::measure::{Arming, Pages, Spec, observe};
+use crate::precision::plan::{Plan, Stop};
+use crate::precision::report::model::{Figures, Row};
+use crate::precision::workload::{Path, Touches, Workload, class};
+
+/// Overflows of one child's run: below what its record holds.
+const BATCH: u64 = 10_000;
+/// Pages that a round of page faults touches.
+const PAGES: u64 = 500;
+/// Nanoseconds between a clock's overflows; the kernel makes less than 10,000 that.
+const CLOCK_PERIOD: u64 = 20_000;
+/// Cycles between overflows: as long as [`CLOCK_PERIOD`] at some gigahertz.
+const CYCLES_PERIOD: u64 = 50_021;
+/// Rounds in which a clock overflows some hundred times.
+const CLOCK_ROUNDS: u64 = 20;
+
+/// Pages that a counter's loop touches at most: 64 MiB.
+const COUNTER_PAGES: u64 = 1 << 14;
+
+/// Signals of the batch that finds out the handler's share.
+const FEW: u64 = 10;
+/// Batches without a signal before there will be none: a lost one ends a batch whose counter it should have armed again.
+const SILENT: u32 = 5;
+
+/// What is measured in one row.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub event: Event,
+    pub precise: u8,
+    pub delivery: Delivery,
+}
+
+/// Signals of a row or class so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub delivered: Delivered,
+    pub place: Place,
+}
+
+/// Measures a row, until it has its signals or `stop` is requested.
+pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
+    if let Some(reason) = forbidden(&asked.event, Version::running()) {
+        return without_figures(asked, Verdict::skip(reason));
+    }
+    let wanted = match (asked.event.nature(), asked.delivery) {
+        (Nature::Clock, _) | (_, Delivery::SigtrapBlocked) => plan.clock_signals(),
+        _ if Control::of(&asked.event, asked.precise, asked.delivery).is_some() => plan.control_signals(),
+        _ => plan.signals_at(asked.precise),
+    };
+    match tally(asked, workload(&asked.event), wanted, plan, stop) {
+        Err(trouble) => without_figures(asked, super::trouble::verdict(&trouble, &asked.event)),
+        Ok(mut tally) => {
+            let classes = classes::measure(asked, plan, stop);
+            for class in &classes {
+                tally.place.merge(&class.tally.place);
+                tally.delivered.merge(&class.tally.delivered);
+            }
+            let rows: Vec<_> = classes.into_iter().map(|class| class.row).collect();
+            Row { classes: rows, ..with_figures(asked, &tally) }
+        }
+    }
+}
+
+/// Why the event must not even be opened on this kernel.
+pub(super) fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
+    let hangs = matches!(event, Event::CpuClock | Event::TaskClock)
+        && kernel.is_some_and(|kernel| CLOCK_REFRESH_HANG.affects(kernel));
+    hangs.then(|| format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
+}
+
+/// The loop in which the event overflows.
+fn workload(event: &Event) -> Workload {
+    match event {
+        // The clock has the page faults' own loop: it is asked the same question.
+        Event::PageFaults | Event::CpuClock | Event::TaskClock => class::page_store(),
+        Event::ContextSwitches => class::sleep(),
+        Event::Tracepoint(_) => class::behind_syscall(),
+        _ => class::nop(),
+    }
+}
+
+/// Runs batches until `wanted` signals have come.
+pub(super) fn tally(
+    asked: &Asked,
+    workload: Workload,
+    wanted: u64,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Tally, Trouble> {
+    let path = Path::of(&workload);
+    let mut tally = Tally::default();
+    let (mut silent, mut overhead) = (0, None);
+    while tally.place.signals < wanted && !stop.requested() {
+        let left = wanted - tally.place.signals;
+        let before = tally.place.signals;
+        match asked.event.nature() {
+            Nature::Counter => {
+                let part = if overhead.is_none() { left.min(FEW) } else { left };
+                let (spec, setup) = counter_batch(asked, workload, part, overhead, plan);
+                let mut observation = observe(&spec, 0)?;
+                observation.asked = observation.count / setup.period;
+                tally.delivered.add(&observation, asked.delivery);
+                let counted = counter::judge(&observation, &path, setup);
+                overhead = Some(counted.overhead.unsigned_abs());
+                tally.place.merge(&counted.place);
+            }
+            nature => {
+                let (spec, overflows) = batch(asked, workload, left, plan);
+                let mut observation = observe(&spec, overflows)?;
+                if overflows == 0 {
+                    let clock = nature == Nature::Clock;
+                    observation.asked = if clock { observation.signals } else { observation.count };
+                }
+                tally.delivered.add(&observation, asked.delivery);
+                tally.place.add(&observation, &path);
+            }
+        }
+        silent = if tally.place.signals == before { silent + 1 } else { 0 };
+        if silent == SILENT {
+            break;
+        }
+    }
+    Ok(tally)
+}
+
+/// One batch of a counter: a loop that is long enough for `left` overflows. From one stop to the next the loop retires the
+/// period less the handler's share, `overhead`: once that is known, the period is made such that overflows go through
+/// every instruction of the loop.
+pub(super) fn counter_batch(
+    asked: &Asked,
+    workload: Workload,
+    left: u64,
+    overhead: Option<u64>,
+    plan: &Plan,
+) -> (Spec, Setup) {
+    let unit = if asked.event == Event::Branches { Unit::Branches } else { Unit::Instructions };
+    let each = unit.per_iteration(&Path::of(&workload)).max(1);
+    let least = accepted_period(asked, workload, plan);
+    let coprime = |period: &u64| gcd(period.saturating_sub(overhead.unwrap_or(0)), each) == 1;
+    let period = (least..least + each).find(coprime).unwrap_or(least);
+    let long_enough = (left.min(BATCH) * period).div_ceil(each);
+    let iterations = match workload.touches {
+        Touches::OnePage => long_enough,
+        Touches::PageEach => long_enough.min(COUNTER_PAGES),
+    };
+    let (arming, stopped) = match asked.delivery {
+        Delivery::Fasync => (Arming::Refresh(1), Stopped::ByLimit),
+        Delivery::Sigtrap | Delivery::SigtrapBlocked => (Arming::Enable, Stopped::ByHandler),
+    };
+    let setup = Setup { unit, iterations, period, stopped };
+    let spec = Spec {
+        attr: asked.event.attr(setup.period, asked.precise, asked.delivery, &workload),
+        delivery: asked.delivery,
+        nature: Nature::Counter,
+        workload,
+        iterations: setup.iterations,
+        rounds: 1,
+        pages: Pages::Present,
+        arming,
+        cpu: plan.cpu,
+        patience: plan.patience(),
+    };
+    (spec, setup)
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The first of the plan's periods that can be opened; the first of all where none can, for its error.
+fn accepted_period(asked: &Asked, workload: Workload, plan: &Plan) -> u64 {
+    let opens = |period| {
+        let attr = asked.event.attr(period, asked.precise, asked.delivery, &workload);
+        open::open(&attr, Wanted::Instructions, 0).is_ok()
+    };
+    let periods = plan.periods();
+    periods.iter().copied().find(|period| opens(*period)).or(periods.first().copied()).unwrap_or(1)
+}
+
+/// One batch of any event, of at most `signals`.
+pub(super) fn few(asked: &Asked, signals: u64, plan: &Plan) -> Spec {
+    let workload = workload(&asked.event);
+    match asked.event.nature() {
+        Nature::Counter => counter_batch(asked, workload, signals, None, plan).0,
+        _ => batch(asked, workload, signals, plan).0,
+    }
+}
+
+/// One batch, and the overflows that it causes; 0 where only the event can know.
+fn batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, u64) {
+    let left = left.min(BATCH);
+    let (iterations, rounds, pages, period, overflows) = match (&asked.event, asked.delivery) {
+        (Event::PageFaults, _) => {
+            let rounds = left.div_ceil(PAGES);
+            (PAGES, rounds, Pages::Fresh, 1, PAGES * rounds)
+        }
+        (Event::Cycles, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CYCLES_PERIOD, 0),
+        (Event::CpuClock | Event::TaskClock, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CLOCK_PERIOD, 0),
+        (Event::ContextSwitches, _) => (left.min(1_000), 1, Pages::Present, 1, 0),
+        // One overflow to a stretch in which the signal is blocked: of two, one would be lost.
+        (_, Delivery::SigtrapBlocked) => (1, left, Pages::Present, 1, left),
+        _ => (left, 1, Pages::Present, 1, left),
+    };
+    let spec = Spec {
+        attr: asked.event.attr(period, asked.precise, asked.delivery, &workload),
+        delivery: asked.delivery,
+        nature: asked.event.nature(),
+        workload,
+        iterations,
+        rounds,
+        pages,
+        arming: Arming::Enable,
+        cpu: plan.cpu,
+        patience: plan.patience(),
+    };
+    (spec, overflows)
+}
+
+fn with_figures(asked: &Asked, tally: &Tally) -> Row {
+    let Tally { delivered, place } = tally;
+    Row {
+        verdict: judge(asked.event.nature(), asked.delivery, delivered, place),
+        synchronous: synchronous(asked.event.nature(), delivered, place),
+        signals: place.signals,
+        at_expected: place.at_expected,
+        figures: Some(Figures::of(delivered, place)),
+        ..without_figures(asked, Verdict::pass())
+    }
+}
+
+pub(super) fn without_figures(asked: &Asked, verdict: Verdict) -> Row {
+    Row {
+        event: asked.event.to_string(),
+        precise: asked.precise,
+        delivery: asked.delivery,
+        control: Control::of(&asked.event, asked.precise, asked.delivery),
+        verdict,
+        synchronous: None,
+        signals: 0,
+        at_expected: 0,
+        figures: None,
+        classes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_not_opened_where_they_hang_the_machine() {
+        let forbidden =
+            |event, major, minor, patch| forbidden(&event, Some(Version::new(major, minor, patch))).is_some();
+        assert!(forbidden(Event::CpuClock, 6, 16, 8) && forbidden(Event::TaskClock, 6, 17, 13));
+        assert!(!forbidden(Event::CpuClock, 6, 16, 7) && !forbidden(Event::CpuClock, 6, 18, 0));
+        assert!(!forbidden(Event::PageFaults, 6, 17, 0));
+    }
+}

@@ -1,0 +1,50 @@
+//! What it means that a measurement gave no facts.
+
+use crate::event::error::{Cause, OpenError, Wanted};
+use crate::event::probe::failure::Failure;
+use crate::precision::event::Event;
+use crate::precision::judge::{Outcome, Verdict};
+use crate::precision::measure::isolated::Trouble;
+use crate::raw::Errno;
+use nix::errno::Errno as Name;
+
+/// An event that cannot be opened is a skip; one that hangs or kills its child is a failure.
+pub(super) fn verdict(trouble: &Trouble, event: &Event) -> Verdict {
+    match trouble {
+        Trouble::Refused(errno) => Verdict::skip(refusal(*errno, event)),
+        Trouble::Broken(errno) => {
+            Verdict::fail(format!("a call on the event failed: {} ({errno})", Name::from_raw(*errno)))
+        }
+        Trouble::Ended(failure @ Failure::NotStarted { .. }, _) => {
+            Verdict::skip(format!("{failure}; {}", failure.remedy()))
+        }
+        Trouble::Ended(failure, seen) => {
+            Verdict::because(Outcome::Fail, format!("{failure}, after {} signals", seen.signals))
+        }
+    }
+}
+
+/// A probe of `event`'s that is refused is a skip, one that fails otherwise a failure.
+pub(super) fn of_probe(failure: &Failure) -> Verdict {
+    match failure {
+        Failure::Refused(_) | Failure::NotStarted { .. } => {
+            Verdict::skip(format!("{failure}; {}", failure.remedy()))
+        }
+        _ => Verdict::fail(failure.to_string()),
+    }
+}
+
+/// Why `event` cannot be opened: number, cause, remedy.
+fn refusal(errno: i32, event: &Event) -> String {
+    let wanted = if event.is_hardware() { Wanted::Instructions } else { Wanted::Step };
+    let error = OpenError::here(Errno(errno), wanted);
+    let name = Name::from_raw(errno);
+    match error.cause {
+        Cause::NoPmu => format!("{name:?} ({errno}), no PMU here"),
+        // What it says of breakpoints is not true of software events.
+        Cause::NoBreakpoints | Cause::DebugRegistersTaken if *event != Event::Breakpoint => {
+            format!("{name:?} ({errno}), this kernel has no such event")
+        }
+        cause => format!("{name:?} ({errno}), {cause}; {}", error.remedy()),
+    }
+}

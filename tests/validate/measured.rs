@@ -1,0 +1,140 @@
+//! One run on this machine, and everything it says.
+
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use boon::{Compiler, Schemas};
+use serde_json::{Value, json};
+
+use crate::support::{report, rows, run, skip, validate};
+
+fn refusal(report: &Value) -> Option<String> {
+    let mut schemas = Schemas::new();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/validate.schema.json");
+    let index = Compiler::new().compile(schema, &mut schemas).expect("the schema is one");
+    schemas.validate(report, index).err().map(|refusal| format!("{refusal:#}"))
+}
+
+#[test]
+fn controls_hold_and_every_form_of_the_report_says_so() {
+    const NAME: &str = "controls_hold_and_every_form_of_the_report_says_so";
+    if !overstep::can_trace() {
+        return skip(NAME, "breakpoint events do not work here");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (json, html) = (directory.path().join("r.json"), directory.path().join("r.html"));
+    let mut command = validate(&["--quick", "--event", "breakpoint,page-faults,instructions", "--json"]);
+    let (status, stdout, stderr) = run(command.arg(&json).arg("--html").arg(&html));
+    let report = report(&json);
+    assert_eq!(refusal(&report), None);
+    assert_eq!((status, report["partial"].as_bool()), (Some(0), Some(false)), "{stdout}{stderr}");
+    assert_eq!(stderr, "", "no bar where there is no terminal");
+    controls(&report);
+    // Whatever was asked for is there, once.
+    for event in ["breakpoint", "page-faults", "instructions"] {
+        for delivery in ["sigtrap", "fasync"] {
+            let found =
+                rows(&report).iter().filter(|row| row["event"] == event && row["delivery"] == delivery);
+            assert_eq!(found.count(), 1, "{event}/{delivery}");
+        }
+    }
+    let page = std::fs::read_to_string(&html).expect("a page was written");
+    assert!(page.contains("<svg") && page.contains("prefers-color-scheme: dark"));
+    assert!(
+        !page.contains("http://") && !page.contains("https://") && !page.contains("<script"),
+        "self-contained"
+    );
+    let sentence = stdout.lines().find(|line| line.starts_with("breakpoint/sigtrap: ")).expect("a sentence");
+    assert!(
+        sentence.contains("synchronous, ")
+            && sentence.contains(" at the expected instruction (miss rate below 0.0")
+    );
+    let skipped = stdout.lines().any(|line| line.starts_with("SKIP instructions/sigtrap: "));
+    let instructions = rows(&report).iter().find(|row| row["event"] == "instructions").expect("a row");
+    assert_eq!(skipped, instructions["outcome"] == "skip", "{stdout}");
+}
+
+/// Of each kind one at least, and all as they have to be, with enough signals to say so.
+fn controls(report: &Value) {
+    let controls: Vec<_> = rows(report).iter().filter(|row| !row["control"].is_null()).collect();
+    assert_eq!(controls.len(), 4, "{controls:?}");
+    for row in controls {
+        if row["outcome"] == "skip" {
+            assert_eq!(row["event"], "cpu-clock", "only the clock is too dangerous on some kernels");
+            continue;
+        }
+        let synchronous = row["control"] == "synchronous";
+        assert_eq!(row["synchronous"], json!(synchronous), "{row}");
+        let (signals, at) = (row["signals"].as_u64().unwrap(), row["at_expected"].as_u64().unwrap());
+        assert!(if synchronous { signals >= 10_000 && at == signals } else { at < signals }, "{row}");
+    }
+    assert_eq!(report["trusted"], json!(true));
+}
+
+#[test]
+fn a_report_that_breaks_the_schema_is_refused() {
+    let row = json!({"event": "breakpoint", "precise": 0, "delivery": "sigtrap", "control": null, "outcome": "fail",
+        "synchronous": null, "signals": 0, "at_expected": 0});
+    let schema = |row: &Value| {
+        refusal(&json!({"version": 1, "overstep": "0", "depth": "quick", "partial": false, "trusted": true,
+            "machine": {"kernel": "6.18", "cpu": {"vendor": null, "name": null, "family": null, "model": null,
+                "stepping": null, "microcode": null, "hypervisor": null}, "hz": 250, "measured_cpu": null, "online": "0",
+                "sysctls": {}, "pmus": [], "emulated": null, "traced_by": null},
+            "results": [row], "checks": []}))
+    };
+    let mut explained = row.clone();
+    explained["reason"] = json!("5 of 10 signals lost");
+    assert_eq!(schema(&explained), None);
+    assert!(schema(&row).is_some(), "a failure needs its reason");
+    explained["at_expected"] = json!(-1);
+    assert!(schema(&explained).is_some());
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_has() {
+    if !overstep::can_trace() {
+        return skip("an_interrupted_run_reports_what_it_has", "breakpoint events do not work here");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let json = directory.path().join("partial.json");
+    let mut command = validate(&["--thorough", "--json"]);
+    let child =
+        command.arg(&json).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("overstep starts");
+    sleep(Duration::from_secs(2));
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout.contains("PARTIAL: "), "{stdout}");
+    let report = report(&json);
+    assert_eq!((refusal(&report), &report["partial"]), (None, &json!(true)));
+}
+
+#[test]
+fn markdown_has_tables_and_no_escapes() {
+    if !overstep::can_trace() {
+        return skip("markdown_has_tables_and_no_escapes", "breakpoint events do not work here");
+    }
+    let arguments =
+        ["--quick", "--event", "breakpoint", "--delivery", "sigtrap", "--markdown", "--color", "always"];
+    let (status, stdout, _) = run(&mut validate(&arguments));
+    assert_eq!(status, Some(0), "{stdout}");
+    assert!(
+        stdout.starts_with("## overstep validate: ") && stdout.contains("| event | signals |"),
+        "{stdout}"
+    );
+    assert!(!stdout.contains('\x1b'), "{stdout}");
+}
+
+#[test]
+fn colours_only_when_asked_for() {
+    if !overstep::can_trace() {
+        return skip("colours_only_when_asked_for", "breakpoint events do not work here");
+    }
+    let arguments = ["--quick", "--event", "breakpoint", "--delivery", "sigtrap", "--cpu", "0"];
+    let (_, plain, _) = run(&mut validate(&arguments));
+    assert!(!plain.contains('\x1b') && plain.contains("on CPU 0"), "{plain}");
+    let (_, coloured, _) = run(validate(&arguments).args(["--color", "always"]));
+    assert!(coloured.contains("\x1b[32mpass\x1b[0m"), "{coloured}");
+}
