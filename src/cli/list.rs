@@ -1,4 +1,4 @@
-//! `overstep list FILE`: a trace as text or JSON Lines.
+//! `overstep list FILE`: a trace as text, Markdown, CSV or JSON Lines.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,25 +7,38 @@ use clap::Args;
 
 use super::exit::{self, Failure, Outcome};
 use super::presentation::Presentation;
+use super::selection::Selection;
 use super::stdout;
+use crate::listing::options::Options;
 use crate::record::reader::{ReadError, Trace};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  overstep list t.ostrace\n  overstep list t.ostrace --format json | jq -r 'select(.type==\"step\").text'\n\n\
-                  Not there yet: --source, --collapse-loops, --stable, --check GOLDEN, formats markdown, html and csv."
-)]
+#[command(after_help = AFTER_HELP)]
 pub struct Arguments {
     /// A trace, as `trace -o` keeps it
     #[arg(value_name = "FILE.ostrace")]
     file: PathBuf,
     #[command(flatten)]
     presentation: Presentation,
+    #[command(flatten)]
+    selection: Selection,
 }
 
+const AFTER_HELP: &str = "\
+Examples:
+  overstep list t.ostrace --range 10..50
+  overstep list t.ostrace --format markdown --columns n,instruction,registers
+  overstep list t.ostrace --only calls --depth 0..2
+  overstep list t.ostrace --format json | jq -r 'select(.type==\"step\").text'
+
+Not there yet: --source, --collapse-loops, --stable, --check GOLDEN, format html.";
+
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let presentation = &arguments.presentation;
+    presentation.check(exit::USAGE)?;
     let trace = open(&arguments.file)?;
-    stdout::print(exit::USAGE, |out| arguments.presentation.write(&trace, true, out))?;
+    let options = Options { selection: (&arguments.selection).into(), ..presentation.options(true) };
+    stdout::print(exit::USAGE, |out| presentation.write(&trace, &options, out))?;
     Ok(Outcome::Status(exit::HOLDS))
 }
 

@@ -11,6 +11,7 @@ mod inherited;
 mod list;
 mod man;
 mod presentation;
+mod selection;
 mod stdout;
 mod symbols;
 mod target;

@@ -4,18 +4,27 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 
+use super::exit::Failure;
 use crate::check::summary::Summary;
+use crate::image::function::nearest_of;
+use crate::listing::column::Column;
 use crate::listing::options::{self, Options};
 use crate::listing::palette::Palette;
-use crate::listing::{json, text};
+use crate::listing::{csv, json, markdown, text};
 use crate::record::reader::Trace;
 
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Listing")]
 pub struct Presentation {
-    /// Text for people, or JSON Lines by the documented contract
+    /// Text for terminals, Markdown for documents, CSV for tables, JSON Lines by the documented contract
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Columns, in this order [default: as the format has them]
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', value_parser = column)]
+    pub columns: Vec<Column>,
+    /// Markdown as tables, or the text listing in a fenced block
+    #[arg(long, value_enum, default_value_t = Markdown::Table, value_name = "STYLE")]
+    pub markdown: Markdown,
     /// The assembler's syntax in the text column
     #[arg(long, value_enum, default_value_t = Syntax::Intel)]
     pub syntax: Syntax,
@@ -27,7 +36,15 @@ pub struct Presentation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Text,
+    Markdown,
+    Csv,
     Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Markdown {
+    Table,
+    Fenced,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -66,17 +83,44 @@ impl Color {
 }
 
 impl Presentation {
-    /// Lists `trace` on standard output, which `out` must be: it decides about colours. `summary` ends a text
-    /// listing with one.
+    /// Whether the options go together; asked before anything is run or read.
+    ///
+    /// # Errors
+    /// `status`, with the options that do not.
+    pub fn check(&self, status: u8) -> Result<(), Failure> {
+        if !self.columns.is_empty() && self.format == Format::Json {
+            return Err(Failure::new(
+                status,
+                "--columns does not apply to JSON, whose fields are a contract",
+            )
+            .next("overstep list FILE --format json | jq '{n, text}' picks fields"));
+        }
+        Ok(())
+    }
+
+    /// How a listing on standard output is to look: that decides about colours. `summary` ends it with one.
+    #[must_use]
+    pub fn options(&self, summary: bool) -> Options {
+        Options {
+            syntax: self.syntax.into(),
+            palette: self.palette(self.color.on_stdout()),
+            summary,
+            columns: self.columns.clone(),
+            ..Options::default()
+        }
+    }
+
+    /// Lists `trace` in the chosen format.
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(&self, trace: &Trace, summary: bool, out: &mut impl Write) -> io::Result<Summary> {
-        let palette = self.palette(self.color.on_stdout());
-        let options = Options { syntax: self.syntax.into(), palette, summary };
-        match self.format {
-            Format::Text => text::write(trace, &options, out),
-            Format::Json => json::write(trace, &options, out),
+    pub fn write(&self, trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
+        match (self.format, self.markdown) {
+            (Format::Text, _) => text::write(trace, options, out),
+            (Format::Markdown, Markdown::Table) => markdown::write_tables(trace, options, out),
+            (Format::Markdown, Markdown::Fenced) => markdown::write_fenced(trace, options, out),
+            (Format::Csv, _) => csv::write(trace, options, out),
+            (Format::Json, _) => json::write(trace, options, out),
         }
     }
 
@@ -95,4 +139,19 @@ impl From<Syntax> for options::Syntax {
             Syntax::Masm => Self::Masm,
         }
     }
+}
+
+fn column(name: &str) -> Result<Column, String> {
+    let all = || Column::ALL.into_iter().map(Column::name);
+    let found = Column::ALL.into_iter().find(|column| column.name() == name);
+    found.ok_or_else(|| {
+        let near = nearest_of(name, all(), 2);
+        let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
+        let known = all().collect::<Vec<_>>().join(", ");
+        if near.is_empty() {
+            format!("there is no such column; there are {known}")
+        } else {
+            format!("there is no such column; did you mean {}? There are {known}", near.join(" or "))
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! The registers an instruction changed.
 
 use super::hex;
+use super::rows::StepRow;
 use crate::record::step::RegisterChange;
 use crate::registers::{GENERAL_NAMES, flag};
 
@@ -39,6 +40,12 @@ pub fn flag_bits(change: &RegisterChange) -> impl Iterator<Item = (&'static str,
     let changed = change.before.rflags ^ change.after.rflags;
     let after = change.after.rflags;
     FLAGS.iter().filter(move |(bit, _)| changed & bit != 0).map(move |(bit, name)| (*name, after & bit != 0))
+}
+
+/// Whether the row changed a flag that has a name here.
+#[must_use]
+pub fn some_flag(row: &StepRow) -> bool {
+    row.entry.registers.as_ref().is_some_and(|change| flag_bits(change).next().is_some())
 }
 
 /// The flags that are set, by name: `PF ZF`; `-` when none is.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iced_x86::{
-    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, NasmFormatter, SymbolResolver,
-    SymbolResult,
+    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, Mnemonic, NasmFormatter, OpKind,
+    SymbolResolver, SymbolResult,
 };
 
 use super::hex;
@@ -17,7 +17,7 @@ use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
 use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
-use crate::record::reader::{CodeBytes, StepEntry, Trace};
+use crate::record::reader::{CodeBytes, StepEntry, Symbol, Trace};
 
 /// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
 const CACHED: usize = 1 << 16;
@@ -48,8 +48,41 @@ pub struct Code {
     pub cell: String,
     /// A frame may be left behind it as by a return: a return itself, or the jump of a tail call.
     pub may_return: bool,
+    pub kind: Kind,
+    /// By its operands: reads or writes memory, the stack included.
+    pub touches_memory: bool,
+    /// Where a direct jump leads that stays in its function.
+    pub jump_inside: Option<RuntimeAddr>,
+    /// The symbol as the linker sees it, where that is not its name.
+    pub raw_symbol: Option<Rc<str>>,
+    /// Bytes of the instruction; 0 where they were not recorded.
+    pub length: u64,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
+}
+
+/// What a reader looks for a row by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Call,
+    Return,
+    Jump,
+    Conditional,
+    Other,
+}
+
+impl Kind {
+    fn of(instruction: &Instruction) -> Self {
+        match Class::of(instruction) {
+            Class::Call { .. } => Self::Call,
+            Class::Return => Self::Return,
+            Class::Jump { .. } => Self::Jump,
+            Class::Conditional => Self::Conditional,
+            Class::Far if matches!(instruction.mnemonic(), Mnemonic::Call) => Self::Call,
+            Class::Far => Self::Return,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Turns a trace's instructions into [`Code`].
@@ -84,16 +117,19 @@ impl<'t> CodeTexts<'t> {
     }
 
     fn read(&mut self, step: &StepEntry) -> Code {
-        // What is not known to be anything else may have been a return.
-        let said = |length, text: &str| (length, text.to_owned(), text.to_owned(), true);
-        let (length, text, cell, may_return) = match decode(&step.bytes, step.address, self.vendor) {
-            Ok(instruction) => {
-                let (text, cell) = self.disassemble(&instruction);
-                (instruction.len(), text, cell, may_return(&instruction))
+        let said = |length, text: &str| (length, text.to_owned(), text.to_owned());
+        let decoded = decode(&step.bytes, step.address, self.vendor).ok();
+        let (length, text, cell) = match &decoded {
+            Some(instruction) => {
+                let (text, cell) = self.disassemble(instruction);
+                (instruction.len(), text, cell)
             }
-            Err(_) if step.bytes.is_empty() => said(0, "(code not recorded)"),
-            Err(_) => said(step.bytes.len(), "(bad)"),
+            None if step.bytes.is_empty() => said(0, "(code not recorded)"),
+            None => said(step.bytes.len(), "(bad)"),
         };
+        let hit = self.trace.symbol(step.address);
+        let raw_symbol = hit.filter(|hit| hit.symbol.raw != hit.symbol.name).map(|hit| &*hit.symbol.raw);
+        let jump_inside = decoded.as_ref().and_then(|it| self.jump_inside(it, hit?.symbol));
         let place = Place::of(self.trace, step.address);
         let mut hex = String::with_capacity(2 * length);
         hex::push_bytes(&mut hex, &step.bytes[..length]);
@@ -109,9 +145,23 @@ impl<'t> CodeTexts<'t> {
             hex,
             text,
             cell,
-            may_return,
+            // What is not known to be anything else may have been a return.
+            may_return: decoded.as_ref().is_none_or(may_return),
+            kind: decoded.as_ref().map_or(Kind::Other, Kind::of),
+            touches_memory: decoded.as_ref().is_some_and(touches_memory),
+            jump_inside,
+            raw_symbol: raw_symbol.map(|raw| visible(raw).into()),
+            length: length as u64,
             recorded: step.bytes,
         }
+    }
+
+    /// The target of a direct jump that lies in `symbol`, as the instruction itself does.
+    fn jump_inside(&self, instruction: &Instruction, symbol: &Symbol) -> Option<RuntimeAddr> {
+        let jumps = matches!(Kind::of(instruction), Kind::Jump | Kind::Conditional);
+        let target = RuntimeAddr(instruction.near_branch_target());
+        let inside = self.trace.symbol(target).is_some_and(|hit| hit.symbol.start == symbol.start);
+        (jumps && target.0 != 0 && inside).then_some(target)
     }
 
     /// The instruction's text, and the text for a cell.
@@ -157,6 +207,13 @@ impl<'t> CodeTexts<'t> {
 /// Whether the instruction can be the last of a frame that is left as by a return.
 fn may_return(instruction: &Instruction) -> bool {
     matches!(Class::of(instruction), Class::Return | Class::Far | Class::Jump { .. } | Class::Conditional)
+}
+
+/// Whether an operand is memory, or the stack is used.
+fn touches_memory(instruction: &Instruction) -> bool {
+    let accesses = instruction.is_stack_instruction() || instruction.is_string_instruction();
+    let explicit = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    accesses || explicit && !matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
 }
 
 #[derive(Clone)]

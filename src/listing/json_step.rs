@@ -26,6 +26,8 @@ pub struct StepLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    symbol_raw: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     symbol_offset: Option<u64>,
     bytes: &'a str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -106,13 +108,10 @@ impl<'a> StepLine<'a> {
             let flags = changes::flags(change).map(|rflags| (FLAGS_NAME, hex(rflags)));
             RegisterMap(general.chain(flags).collect())
         });
-        let (verdict, late, expected) = match step.verdict {
-            Verdict::Exact => ("exact", None, None),
-            Verdict::Zero => ("zero", None, None),
-            Verdict::Skid(late) => ("skid", Some(late), None),
-            Verdict::Reconstructed => ("reconstructed", None, None),
-            Verdict::Unexplained { expected } => ("unexplained", None, Some(hex(expected.0))),
-            Verdict::Lost => ("lost", None, None),
+        let (late, expected) = match step.verdict {
+            Verdict::Skid(late) => (Some(late), None),
+            Verdict::Unexplained { expected } => (None, Some(hex(expected.0))),
+            _ => (None, None),
         };
         Self {
             call: step.call,
@@ -123,6 +122,7 @@ impl<'a> StepLine<'a> {
             module: module.map(|(name, _)| &**name),
             offset: module.map(|(_, offset)| hex(offset.0)),
             symbol: symbol.map(|(name, _)| &**name),
+            symbol_raw: code.raw_symbol.as_deref(),
             symbol_offset: symbol.map(|(_, offset)| *offset),
             bytes: &code.hex,
             differs_from_file: step.differs_from_file,
@@ -131,7 +131,7 @@ impl<'a> StepLine<'a> {
             regs,
             memory: memory.then(|| step.memory.iter().map(MemoryObject::new).collect()),
             syscall: step.syscall.as_ref().map(SyscallObject::new),
-            verdict,
+            verdict: names::verdict(step.verdict),
             late,
             expected,
         }

@@ -2,14 +2,18 @@
 
 mod by_call;
 mod call_block;
+mod cells;
 mod changes;
 mod code;
-mod columns;
+pub mod column;
 #[cfg(test)]
 mod contract;
+pub mod csv;
 mod ending;
 #[cfg(test)]
 mod endings;
+#[cfg(test)]
+mod formats;
 #[cfg(test)]
 mod golden;
 mod hex;
@@ -17,7 +21,10 @@ pub mod json;
 mod json_lines;
 mod json_registers;
 mod json_step;
+mod layout;
 mod line;
+pub mod markdown;
+mod markdown_text;
 mod markers;
 mod names;
 mod open_call;
@@ -25,9 +32,12 @@ pub mod options;
 pub mod palette;
 mod place;
 pub mod rows;
+pub mod selection;
+mod shown;
 mod step_line;
 mod syscall_arity;
 mod syscall_result;
 pub mod text;
 pub mod text_frame;
+mod values;
 mod visible;

@@ -1,6 +1,8 @@
 //! How a listing is to look.
 
+use super::column::Column;
 use super::palette::Palette;
+use super::selection::Selection;
 
 /// The assembler dialect of a row's disassembly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,17 +22,34 @@ impl Syntax {
 }
 
 /// Choices of presentation; none of them changes what a row says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     pub syntax: Syntax,
     /// Terminal colours; [`Palette::PLAIN`] by default.
     pub palette: Palette,
     /// End a text listing with its summary; off where the summary goes elsewhere.
     pub summary: bool,
+    /// Which columns, in this order; the format's own choice where empty.
+    pub columns: Vec<Column>,
+    pub selection: Selection,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { syntax: Syntax::Intel, palette: Palette::PLAIN, summary: true }
+        Self {
+            syntax: Syntax::Intel,
+            palette: Palette::PLAIN,
+            summary: true,
+            columns: Vec::new(),
+            selection: Selection::default(),
+        }
+    }
+}
+
+impl Options {
+    /// The columns asked for, or `usual`.
+    #[must_use]
+    pub fn columns_or<'a>(&'a self, usual: &'a [Column]) -> &'a [Column] {
+        if self.columns.is_empty() { usual } else { &self.columns }
     }
 }

@@ -20,9 +20,7 @@ const DAMAGES_NAMED: usize = 5;
 pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
     let header = &trace.header;
     let Palette { name, faint, end, .. } = palette;
-    let command: Vec<String> = header.command.iter().map(|word| quoted(word)).collect();
-    let functions: Vec<_> = header.functions.iter().map(|function| visible(function)).collect();
-    match (functions.join(", "), command.join(" ")) {
+    match subject(trace) {
         (function, command) if function.is_empty() && command.is_empty() => {}
         (function, command) if function.is_empty() => writeln!(out, "{name}{command}{end}")?,
         (function, command) if command.is_empty() => writeln!(out, "{name}{function}{end}")?,
@@ -41,6 +39,15 @@ pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
         visible(&header.cpu.name),
         visible(&header.overstep),
     )
+}
+
+/// What was traced: the functions as they were asked for, and the command line as a shell would take it back. Either may
+/// be empty.
+#[must_use]
+pub fn subject(trace: &Trace) -> (String, String) {
+    let command: Vec<String> = trace.header.command.iter().map(|word| quoted(word)).collect();
+    let functions: Vec<_> = trace.header.functions.iter().map(|function| visible(function)).collect();
+    (functions.join(", "), command.join(" "))
 }
 
 /// What the file did not give back, if anything.
