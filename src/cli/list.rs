@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let presentation = &arguments.presentation;
     presentation.check(exit::USAGE)?;
     let trace = open(&arguments.file)?;
-    let options = Options { selection: (&arguments.selection).into(), ..presentation.options(true) };
+    let options = Options { selection: (&arguments.selection).into(), ..presentation.options(&trace, true) };
     stdout::print(exit::USAGE, |out| presentation.write(&trace, &options, out))?;
     Ok(Outcome::Status(exit::HOLDS))
 }

@@ -1,6 +1,7 @@
 //! How a listing looks: options that `list`, `trace` and `demo` share.
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
@@ -10,6 +11,7 @@ use crate::image::function::nearest_of;
 use crate::listing::column::Column;
 use crate::listing::options::{self, Options};
 use crate::listing::palette::Palette;
+use crate::listing::source::{Remap, Sources};
 use crate::listing::{csv, json, markdown, text};
 use crate::record::reader::Trace;
 
@@ -25,6 +27,12 @@ pub struct Presentation {
     /// Markdown as tables, or the text listing in a fenced block
     #[arg(long, value_enum, default_value_t = Markdown::Table, value_name = "STYLE")]
     pub markdown: Markdown,
+    /// Head the rows with the source lines they come from, inlined functions too; needs debug information (-g)
+    #[arg(long)]
+    pub source: bool,
+    /// Look for source files of folder FROM in TO
+    #[arg(long, value_name = "FROM=TO", requires = "source", value_parser = remap)]
+    pub remap: Vec<Remap>,
     /// The assembler's syntax in the text column
     #[arg(long, value_enum, default_value_t = Syntax::Intel)]
     pub syntax: Syntax,
@@ -100,8 +108,9 @@ impl Presentation {
 
     /// How a listing on standard output is to look: that decides about colours. `summary` ends it with one.
     #[must_use]
-    pub fn options(&self, summary: bool) -> Options {
+    pub fn options(&self, trace: &Trace, summary: bool) -> Options {
         Options {
+            source: self.source.then(|| Rc::new(Sources::of(trace, &self.remap))),
             syntax: self.syntax.into(),
             palette: self.palette(self.color.on_stdout()),
             summary,
@@ -110,18 +119,23 @@ impl Presentation {
         }
     }
 
-    /// Lists `trace` in the chosen format.
+    /// Lists `trace` in the chosen format; what it has to do without is said on standard error.
     ///
     /// # Errors
     /// Those of writing.
     pub fn write(&self, trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-        match (self.format, self.markdown) {
+        let summary = match (self.format, self.markdown) {
             (Format::Text, _) => text::write(trace, options, out),
             (Format::Markdown, Markdown::Table) => markdown::write_tables(trace, options, out),
             (Format::Markdown, Markdown::Fenced) => markdown::write_fenced(trace, options, out),
             (Format::Csv, _) => csv::write(trace, options, out),
             (Format::Json, _) => json::write(trace, options, out),
-        }
+        };
+        out.flush()?;
+        let missing = options.source.iter().flat_map(|source| source.notices());
+        // A closed standard error changes nothing about the listing.
+        missing.for_each(|notice| _ = writeln!(io::stderr(), "overstep: {notice}"));
+        summary
     }
 
     /// The colours of a stream that is to be coloured, or not.
@@ -138,6 +152,13 @@ impl From<Syntax> for options::Syntax {
             Syntax::Nasm => Self::Nasm,
             Syntax::Masm => Self::Masm,
         }
+    }
+}
+
+fn remap(text: &str) -> Result<Remap, String> {
+    match text.split_once('=') {
+        Some((from, to)) if !from.is_empty() => Ok(Remap { from: from.into(), to: to.into() }),
+        _ => Err("FROM=TO is wanted: the folder that the compiler saw, and where it is now".to_owned()),
     }
 }
 

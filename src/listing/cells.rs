@@ -65,7 +65,15 @@ impl<'t> Cells<'t> {
                 };
                 line.style(end);
             }
-            Column::Source => {}
+            Column::Source => {
+                if let Some(frame) = code.source.as_ref().and_then(|source| source.innermost()) {
+                    line.style(faint)
+                        .push(&frame.file)
+                        .push(":")
+                        .push_decimal(u64::from(frame.line))
+                        .style(end);
+                }
+            }
             Column::Bytes => _ = line.style(faint).push(&code.hex).style(end),
             Column::Instruction => self.push_instruction(line, row),
             Column::Changed => self.push_changed(line, row),

@@ -10,8 +10,9 @@ use iced_x86::{
 };
 
 use super::hex;
-use super::options::Syntax;
+use super::options::{Options, Syntax};
 use super::place::{Place, file_name};
+use super::source::{Location, Sources};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
@@ -55,6 +56,8 @@ pub struct Code {
     pub jump_inside: Option<RuntimeAddr>,
     /// The symbol as the linker sees it, where that is not its name.
     pub raw_symbol: Option<Rc<str>>,
+    /// The source lines it comes from, where they are wanted and known.
+    pub source: Option<Rc<Location>>,
     /// Bytes of the instruction; 0 where they were not recorded.
     pub length: u64,
     /// The bytes that the text was made from, at least as long as the instruction.
@@ -91,15 +94,17 @@ pub struct CodeTexts<'t> {
     formatter: Box<dyn Formatter>,
     vendor: Vendor,
     target: Rc<RefCell<Option<Target>>>,
+    source: Option<Rc<Sources>>,
     cache: HashMap<RuntimeAddr, Rc<Code>>,
 }
 
 impl<'t> CodeTexts<'t> {
     #[must_use]
-    pub fn new(trace: &'t Trace, syntax: Syntax) -> Self {
+    pub fn new(trace: &'t Trace, options: &Options) -> Self {
         let target = Rc::default();
-        let formatter = formatter(syntax, Rc::clone(&target));
-        Self { trace, formatter, vendor: vendor_of(trace), target, cache: HashMap::new() }
+        let source = options.source.clone();
+        let formatter = formatter(options.syntax, Rc::clone(&target));
+        Self { trace, formatter, vendor: vendor_of(trace), target, source, cache: HashMap::new() }
     }
 
     /// The instruction that `step` retired.
@@ -151,6 +156,7 @@ impl<'t> CodeTexts<'t> {
             touches_memory: decoded.as_ref().is_some_and(touches_memory),
             jump_inside,
             raw_symbol: raw_symbol.map(|raw| visible(raw).into()),
+            source: self.source.as_ref().and_then(|source| source.at(step.address)),
             length: length as u64,
             recorded: step.bytes,
         }

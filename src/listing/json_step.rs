@@ -7,6 +7,7 @@ use super::hex::{self, hex};
 use super::json_registers::RegisterMap;
 use super::names;
 use super::rows::StepRow;
+use super::source::{Frame, Location};
 use super::syscall_result;
 use crate::record::step::{Access, MemoryAccess, Syscall};
 use crate::record::verdict::Verdict;
@@ -40,6 +41,12 @@ pub struct StepLine<'a> {
     memory: Option<Vec<MemoryObject>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     syscall: Option<SyscallObject>,
+    /// File and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// Where the function of that line was inlined, from the innermost call outward.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inlined: Vec<InlinedObject<'a>>,
     verdict: &'static str,
     /// With `skid`: instructions that had retired too many.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +54,22 @@ pub struct StepLine<'a> {
     /// With `unexplained`: the address where the signal had to come.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<String>,
+}
+
+#[derive(Serialize)]
+struct InlinedObject<'a> {
+    /// The function that was inlined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<&'a str>,
+    /// Where it was called.
+    source: String,
+}
+
+impl<'a> InlinedObject<'a> {
+    fn all(location: &'a Location) -> Vec<Self> {
+        let calls = location.frames.windows(2);
+        calls.map(|two| Self { function: two[0].function.as_deref(), source: two[1].file_line() }).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -131,6 +154,8 @@ impl<'a> StepLine<'a> {
             regs,
             memory: memory.then(|| step.memory.iter().map(MemoryObject::new).collect()),
             syscall: step.syscall.as_ref().map(SyscallObject::new),
+            source: code.source.as_ref().and_then(|source| source.innermost()).map(Frame::file_line),
+            inlined: code.source.as_deref().map(InlinedObject::all).unwrap_or_default(),
             verdict: names::verdict(step.verdict),
             late,
             expected,

@@ -12,6 +12,7 @@ use super::palette::Palette;
 use super::place::Place;
 use super::rows::{MarkerRow, Occasion, Row, StepRow};
 use super::shown::Shown;
+use super::source_heading::SourceHeadings;
 use super::{call_block, hex, markers, text, text_frame};
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
@@ -46,6 +47,7 @@ pub fn write_tables(trace: &Trace, options: &Options, out: &mut impl Write) -> i
         trace,
         columns: options.columns_or(&Column::DOCUMENT),
         cells: Cells::new(trace, Palette::PLAIN, Reader::Document),
+        headings: SourceHeadings::new(options),
         cell: Line::default(),
         line: String::new(),
         call: None,
@@ -77,6 +79,7 @@ struct Tables<'t> {
     trace: &'t Trace,
     columns: &'t [Column],
     cells: Cells<'t>,
+    headings: SourceHeadings,
     cell: Line,
     line: String,
     call: Option<u64>,
@@ -100,12 +103,14 @@ impl Tables<'_> {
 
     fn write(&mut self, row: &Row, out: &mut impl Write) -> io::Result<()> {
         if self.call != Some(row.call()) {
+            self.headings.forget();
             (self.call, self.table) = (Some(row.call()), Table::Closed);
             self.begin_call(row, out)?;
         }
         match row {
             Row::Step(row) => {
                 self.open_table(out)?;
+                self.write_source(row, out)?;
                 self.write_step(row, out)
             }
             Row::Marker(row) => match &row.occasion {
@@ -198,18 +203,35 @@ impl Tables<'_> {
         writeln!(out, "{}", self.line)
     }
 
+    /// A row for each source line that is new to the reader.
+    fn write_source(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
+        for heading in self.headings.news(row) {
+            let mut words = String::from("**");
+            push_words(&mut words, &heading.place());
+            words.push_str("** ");
+            push_code(&mut words, heading.text.as_deref().unwrap_or_default());
+            self.write_words(words.trim_end(), out)?;
+        }
+        Ok(())
+    }
+
     /// A row of the table whose widest cell holds the words.
     fn write_marker(&mut self, row: &MarkerRow, out: &mut impl Write) -> io::Result<()> {
         self.open_table(out)?;
+        let mut words = String::from("*");
+        push_words(&mut words, &row.text);
+        words.push('*');
+        self.write_words(&words, out)
+    }
+
+    fn write_words(&mut self, words: &str, out: &mut impl Write) -> io::Result<()> {
         let widest = |column: &&Column| matches!(column, Column::Instruction | Column::Changed);
         let place = self.columns.iter().position(|column| widest(&column)).unwrap_or(0);
         self.line.clear();
         self.line.push('|');
         for i in 0..self.columns.len() {
             if i == place {
-                self.line.push_str(" *");
-                push_words(&mut self.line, &row.text);
-                self.line.push_str("* |");
+                self.line.push_str(&format!(" {words} |"));
             } else {
                 self.line.push_str(" |");
             }

@@ -34,6 +34,8 @@ mod place;
 pub mod rows;
 pub mod selection;
 mod shown;
+pub mod source;
+mod source_heading;
 mod step_line;
 mod syscall_arity;
 mod syscall_result;

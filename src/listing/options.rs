@@ -1,8 +1,11 @@
 //! How a listing is to look.
 
+use std::rc::Rc;
+
 use super::column::Column;
 use super::palette::Palette;
 use super::selection::Selection;
+use super::source::Sources;
 
 /// The assembler dialect of a row's disassembly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub struct Options {
     /// Which columns, in this order; the format's own choice where empty.
     pub columns: Vec<Column>,
     pub selection: Selection,
+    /// Source lines, where they are wanted.
+    pub source: Option<Rc<Sources>>,
 }
 
 impl Default for Options {
@@ -42,6 +47,7 @@ impl Default for Options {
             summary: true,
             columns: Vec::new(),
             selection: Selection::default(),
+            source: None,
         }
     }
 }

@@ -82,7 +82,7 @@ impl<'t> Rows<'t> {
         Self {
             trace,
             entries: ByCall::new(trace),
-            codes: CodeTexts::new(trace, options.syntax),
+            codes: CodeTexts::new(trace, options),
             summary: Summary::of_counters(counters.entered, counters.traced),
             open: OpenCall::default(),
             held: None,

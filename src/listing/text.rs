@@ -10,6 +10,7 @@ use super::options::Options;
 use super::palette::Palette;
 use super::rows::{Occasion, Row};
 use super::shown::Shown;
+use super::source_heading::SourceHeadings;
 use super::step_line::StepLines;
 use super::text_frame;
 use crate::check::summary::Summary;
@@ -30,7 +31,13 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
     text_frame::write_header(trace, &options.palette, out)?;
     let mut rows = Shown::new(trace, options);
     let mut ahead: VecDeque<Row> = rows.by_ref().take(AHEAD).collect();
-    let mut writer = CallWriter { trace, options, steps: StepLines::new(trace, options), call: None };
+    let mut writer = CallWriter {
+        trace,
+        options,
+        steps: StepLines::new(trace, options),
+        headings: SourceHeadings::new(options),
+        call: None,
+    };
     while let Some(row) = ahead.pop_front() {
         if writer.call != Some(row.call()) {
             writer.begin(&row, &ahead, out)?;
@@ -52,6 +59,7 @@ struct CallWriter<'t> {
     trace: &'t Trace,
     options: &'t Options,
     steps: StepLines<'t>,
+    headings: SourceHeadings,
     /// The call being written.
     call: Option<u64>,
 }
@@ -66,6 +74,7 @@ impl CallWriter<'_> {
         let own = std::iter::once(first).chain(ahead.iter().take_while(|row| row.call() == number));
         self.steps.lay_out(own);
         self.call = Some(number);
+        self.headings.forget();
         let entered = matches!(first, Row::Marker(row) if matches!(row.occasion, Occasion::Recorded(Marker::Enter { .. })));
         writeln!(out)?;
         if number > 0 && !entered {
@@ -77,7 +86,10 @@ impl CallWriter<'_> {
 
     fn write(&mut self, row: &Row, out: &mut impl Write) -> io::Result<()> {
         match row {
-            Row::Step(row) => out.write_all(self.steps.line(row).as_bytes()),
+            Row::Step(row) => {
+                out.write_all(self.headings.above(row, self.steps.marker_column()).as_bytes())?;
+                out.write_all(self.steps.line(row).as_bytes())
+            }
             Row::Marker(row) => {
                 let rows = row.after;
                 let palette = &self.options.palette;

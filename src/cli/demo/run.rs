@@ -49,6 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (_value, recorded) = Tracer::new().function(entry).trace(call).map_err(|error| {
         Failure::new(USAGE, error).next("overstep doctor says what works here and what to change")
     })?;
-    stdout::print(USAGE, |out| presentation.write(recorded.trace(), &presentation.options(true), out))?;
+    let trace = recorded.trace();
+    stdout::print(USAGE, |out| presentation.write(trace, &presentation.options(trace, true), out))?;
     Ok(Outcome::Status(if recorded.summary().all_expected() { HOLDS } else { DOES_NOT_HOLD }))
 }

@@ -47,7 +47,7 @@ pub fn show(
         Summary::of(&trace)
     } else {
         let presentation = &arguments.presentation;
-        let options = presentation.options(false);
+        let options = presentation.options(&trace, false);
         match stdout::print(OVERSTEP_FAILED, |out| presentation.write(&trace, &options, out))? {
             Written::All(summary) => summary,
             Written::ReaderLeft => Summary::of(&trace),
