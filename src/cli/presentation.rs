@@ -27,6 +27,9 @@ pub struct Presentation {
     /// Markdown as tables, or the text listing in a fenced block
     #[arg(long, value_enum, default_value_t = Markdown::Table, value_name = "STYLE")]
     pub markdown: Markdown,
+    /// Leave out iterations of loops that repeat the ones before; JSON has them all the same
+    #[arg(long)]
+    pub collapse_loops: bool,
     /// Head the rows with the source lines they come from, inlined functions too; needs debug information (-g)
     #[arg(long)]
     pub source: bool,
@@ -115,6 +118,7 @@ impl Presentation {
             palette: self.palette(self.color.on_stdout()),
             summary,
             columns: self.columns.clone(),
+            loops: if self.collapse_loops { options::Loops::Collapsed } else { options::Loops::Whole },
             ..Options::default()
         }
     }

@@ -8,7 +8,8 @@ use super::line::Line;
 use super::palette::Palette;
 use super::place::Place;
 use super::rows::StepRow;
-use super::values;
+use super::strings::Strings;
+use super::{syscall_text, values};
 use crate::record::reader::Trace;
 use crate::record::verdict::Verdict;
 
@@ -29,12 +30,13 @@ pub struct Cells<'t> {
     trace: &'t Trace,
     pub palette: Palette,
     reader: Reader,
+    strings: Strings,
 }
 
 impl<'t> Cells<'t> {
     #[must_use]
-    pub const fn new(trace: &'t Trace, palette: Palette, reader: Reader) -> Self {
-        Self { trace, palette, reader }
+    pub fn new(trace: &'t Trace, palette: Palette, reader: Reader) -> Self {
+        Self { trace, palette, reader, strings: Strings::of(trace) }
     }
 
     /// Appends the cell; nothing where the row has nothing to say there.
@@ -80,7 +82,7 @@ impl<'t> Cells<'t> {
             Column::Registers => self.push_registers(line, row),
             Column::Flags => values::push_flags(line, row, 1),
             Column::Memory => self.push_memory(line, row),
-            Column::Syscall => values::push_syscall(line, &self.palette, row),
+            Column::Syscall => syscall_text::push(line, &self.palette, row, &self.strings),
             Column::Verdict => self.push_verdict(line, row),
         }
     }
@@ -103,7 +105,7 @@ impl<'t> Cells<'t> {
 
     fn push_changed(&self, line: &mut Line, row: &StepRow) {
         let start = line.width();
-        values::push_syscall(line, &self.palette, row);
+        syscall_text::push(line, &self.palette, row, &self.strings);
         if line.width() > start && row.entry.registers.is_some() {
             line.spaces(2);
         }
@@ -120,7 +122,7 @@ impl<'t> Cells<'t> {
     }
 
     fn push_registers(&self, line: &mut Line, row: &StepRow) {
-        values::push_registers(line, &self.palette, row, self.reader);
+        values::push_registers(line, &self.palette, row, self.reader, &self.strings);
     }
 
     fn push_memory(&self, line: &mut Line, row: &StepRow) {

@@ -10,7 +10,7 @@ use super::column::Column;
 use super::line::Line;
 use super::options::Options;
 use super::palette::Palette;
-use super::rows::{MarkerRow, Row, StepRow};
+use super::rows::{Row, StepRow};
 use super::shown::Shown;
 use crate::check::summary::Summary;
 use crate::record::reader::Trace;
@@ -33,6 +33,7 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         record: String::new(),
         markers: String::new(),
         waiting: None,
+        thread: 0,
     };
     records.write_header(out)?;
     for row in rows.by_ref() {
@@ -43,7 +44,11 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
             }
             Row::Marker(row) => {
                 records.write_rest(Some((row.call, row.thread)), out)?;
-                records.hold(&row);
+                records.hold(&row.text, row.call, row.thread);
+            }
+            Row::Fold(row) => {
+                let thread = records.waiting.map_or(records.thread, |(_, thread)| thread);
+                records.hold(&row.text(), row.call, thread);
             }
         }
     }
@@ -60,6 +65,8 @@ struct Records<'t> {
     markers: String,
     /// The call and thread that the markers belong to.
     waiting: Option<(u64, u32)>,
+    /// The thread of the last step.
+    thread: u32,
 }
 
 impl Records<'_> {
@@ -72,12 +79,12 @@ impl Records<'_> {
         writeln!(out, "{}{MARKERS}", self.record)
     }
 
-    fn hold(&mut self, row: &MarkerRow) {
+    fn hold(&mut self, words: &str, call: u64, thread: u32) {
         if !self.markers.is_empty() {
             self.markers.push_str(BETWEEN);
         }
-        self.markers.push_str(&row.text);
-        self.waiting = Some((row.call, row.thread));
+        self.markers.push_str(words);
+        self.waiting = Some((call, thread));
     }
 
     /// A record of markers alone, where the call that they belong to has no further step.
@@ -98,6 +105,7 @@ impl Records<'_> {
     }
 
     fn write_step(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
+        self.thread = row.entry.thread;
         self.record.clear();
         for column in self.columns {
             self.cell.clear();

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::json_lines::{HeaderLine, MarkerLine, SummaryLine};
 use super::json_step::StepLine;
-use super::options::Options;
+use super::options::{Loops, Options};
 use super::rows::Row;
 use super::shown::Shown;
 use crate::check::summary::Summary;
@@ -16,18 +16,19 @@ use crate::record::reader::Trace;
 pub const VERSION: u32 = 1;
 
 /// Writes what the options select, one object a line, and returns what the whole trace comes to. The summary is the
-/// whole trace's.
+/// whole trace's, and loops are never collapsed.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
     let mut out = Lines { out, buffer: Vec::new() };
     out.put(&HeaderLine::new(trace))?;
-    let mut rows = Shown::new(trace, options);
+    let mut rows = Shown::new(trace, &Options { loops: Loops::Whole, ..options.clone() });
     for row in rows.by_ref() {
         match row {
             Row::Step(row) => out.put(&StepLine::new(&row, trace.header.memory))?,
             Row::Marker(row) => out.put(&MarkerLine::new(&row))?,
+            Row::Fold(_) => {}
         }
     }
     let summary = rows.finish();

@@ -113,6 +113,10 @@ impl Tables<'_> {
                 self.write_source(row, out)?;
                 self.write_step(row, out)
             }
+            Row::Fold(row) => {
+                self.open_table(out)?;
+                self.write_words(&format!("⋮ *{}*", row.text()), out)
+            }
             Row::Marker(row) => match &row.occasion {
                 Occasion::Recorded(Marker::Enter { .. }) => Ok(()),
                 Occasion::Recorded(Marker::Leave { rax, xmm0 }) => {

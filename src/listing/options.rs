@@ -24,6 +24,15 @@ impl Syntax {
         [("intel", Self::Intel), ("gas", Self::Gas), ("nasm", Self::Nasm), ("masm", Self::Masm)];
 }
 
+/// What becomes of repeated iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loops {
+    #[default]
+    Whole,
+    /// The first, how many, and the last.
+    Collapsed,
+}
+
 /// Choices of presentation; none of them changes what a row says.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -35,6 +44,8 @@ pub struct Options {
     /// Which columns, in this order; the format's own choice where empty.
     pub columns: Vec<Column>,
     pub selection: Selection,
+    /// Whether iterations are left out that repeat the ones before.
+    pub loops: Loops,
     /// Source lines, where they are wanted.
     pub source: Option<Rc<Sources>>,
 }
@@ -47,6 +58,7 @@ impl Default for Options {
             summary: true,
             columns: Vec::new(),
             selection: Selection::default(),
+            loops: Loops::Whole,
             source: None,
         }
     }

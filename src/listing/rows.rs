@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::by_call::{ByCall, call_of, thread_of};
 use super::code::{Code, CodeTexts};
 use super::ending::Ending;
+use super::loops::Fold;
 use super::markers;
 use super::open_call::OpenCall;
 use super::options::Options;
@@ -18,6 +19,8 @@ use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
 pub enum Row {
     Step(StepRow),
     Marker(MarkerRow),
+    /// Rows left out that repeat the ones before.
+    Fold(FoldRow),
 }
 
 /// A retired instruction and its text.
@@ -25,6 +28,25 @@ pub enum Row {
 pub struct StepRow {
     pub entry: StepEntry,
     pub code: Rc<Code>,
+}
+
+/// Iterations of a loop that a listing leaves out.
+#[derive(Clone, Debug)]
+pub struct FoldRow {
+    pub call: u64,
+    pub fold: Fold,
+}
+
+impl FoldRow {
+    /// In words: `×48: 46 more like these, rows 11 to 332`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Fold { hidden, left_out, of } = &self.fold;
+        let (first, last) = (hidden.start, hidden.end - 1);
+        let more = if *left_out == 1 { "1 iteration".to_owned() } else { format!("{left_out} iterations") };
+        let rows = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
+        format!("×{of}: {more} like the one above and the one below, {rows}")
+    }
 }
 
 /// A marker, its kind by the JSON contract, and its words.
@@ -59,6 +81,7 @@ impl Row {
         match self {
             Self::Step(row) => row.entry.call,
             Self::Marker(row) => row.call,
+            Self::Fold(row) => row.call,
         }
     }
 }

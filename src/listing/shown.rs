@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::options::Options;
-use super::rows::{Occasion, Row, Rows};
+use super::loops::Folds;
+use super::options::{Loops, Options};
+use super::rows::{FoldRow, Occasion, Row, Rows};
 use super::selection::Selection;
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
@@ -13,6 +14,9 @@ use crate::record::reader::Trace;
 /// are listed.
 pub struct Shown<'t> {
     rows: Rows<'t>,
+    folds: Option<Folds>,
+    /// The fold of this call that rows have come to: an index, and how far it is.
+    at_fold: AtFold,
     selection: Selection,
     /// The beginning of the call being read, until a row of it is listed.
     beginning: Option<Row>,
@@ -22,6 +26,14 @@ pub struct Shown<'t> {
     ready: VecDeque<Row>,
     /// With [`Selection::last`]: everything was read, and the rest lies in `ready`.
     exhausted: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct AtFold {
+    call: u64,
+    index: usize,
+    /// Its row was given out.
+    said: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +48,8 @@ impl<'t> Shown<'t> {
     pub fn new(trace: &'t Trace, options: &Options) -> Self {
         Self {
             rows: Rows::new(trace, options),
+            folds: (options.loops == Loops::Collapsed).then(|| Folds::of(trace)),
+            at_fold: AtFold::default(),
             selection: options.selection.clone(),
             beginning: None,
             listed: Listed::default(),
@@ -50,17 +64,47 @@ impl<'t> Shown<'t> {
         self.rows.summary()
     }
 
+    /// The next row that no fold hides, or the fold that hides it.
+    #[inline]
+    fn next_unfolded(&mut self) -> Option<Row> {
+        loop {
+            let row = self.rows.next()?;
+            let Some(folds) = &self.folds else { return Some(row) };
+            if self.at_fold.call != row.call() {
+                self.at_fold = AtFold { call: row.call(), ..AtFold::default() };
+            }
+            let folds = folds.of_call(row.call());
+            let number = match &row {
+                Row::Step(row) => row.entry.n,
+                Row::Marker(row) => row.after,
+                Row::Fold(_) => return Some(row),
+            };
+            while folds.get(self.at_fold.index).is_some_and(|fold| fold.hidden.end <= number) {
+                (self.at_fold.index, self.at_fold.said) = (self.at_fold.index + 1, false);
+            }
+            let Some(fold) = folds.get(self.at_fold.index).filter(|fold| fold.hidden.contains(&number))
+            else {
+                return Some(row);
+            };
+            let admitted = matches!(&row, Row::Step(step) if self.selection.admits(step));
+            if admitted && !std::mem::replace(&mut self.at_fold.said, true) {
+                return Some(Row::Fold(FoldRow { call: row.call(), fold: fold.clone() }));
+            }
+        }
+    }
+
     fn next_admitted(&mut self) -> Option<Row> {
         loop {
             if let Some(row) = self.ready.pop_front() {
                 return Some(row);
             }
-            let row = self.rows.next()?;
+            let row = self.next_unfolded()?;
             if self.listed.call != row.call() {
                 self.listed = Listed { call: row.call(), ..Listed::default() };
                 self.beginning = None;
             }
             let admitted = match &row {
+                Row::Fold(_) => true,
                 Row::Step(step) => {
                     self.listed.previous = self.selection.admits(step);
                     self.listed.previous
@@ -105,7 +149,7 @@ fn forget_one(kept: &mut VecDeque<Row>) -> bool {
     let Some(first) = kept.pop_front() else { return false };
     let beginning = is_beginning(&first);
     let dropped = if beginning { kept.pop_front() } else { Some(first.clone()) };
-    while kept.front().is_some_and(|row| matches!(row, Row::Marker(_)) && !is_beginning(row)) {
+    while kept.front().is_some_and(|row| !matches!(row, Row::Step(_)) && !is_beginning(row)) {
         kept.pop_front();
     }
     if beginning && kept.front().is_some_and(|row| row.call() == first.call()) {
@@ -131,7 +175,7 @@ impl Iterator for Shown<'_> {
             return self.ready.pop_front();
         }
         if self.selection.is_everything() {
-            return self.rows.next();
+            return self.next_unfolded();
         }
         self.next_admitted()
     }

@@ -90,6 +90,12 @@ impl CallWriter<'_> {
                 out.write_all(self.headings.above(row, self.steps.marker_column()).as_bytes())?;
                 out.write_all(self.steps.line(row).as_bytes())
             }
+            Row::Fold(row) => {
+                let mut line = Line::default();
+                line.spaces(self.steps.marker_column()).style(self.options.palette.marker).push("⋮  ");
+                line.push(&row.text()).style(self.options.palette.end);
+                writeln!(out, "{}", line.as_str())
+            }
             Row::Marker(row) => {
                 let rows = row.after;
                 let palette = &self.options.palette;

@@ -6,11 +6,11 @@ use super::hex;
 use super::line::Line;
 use super::palette::Palette;
 use super::rows::StepRow;
-use super::{names, syscall_arity, syscall_result};
+use super::strings::{self, Strings};
 use crate::record::step::{Access, MemoryAccess};
 
 /// `rax 0x30→0x12`, one for each register that changed.
-pub fn push_registers(line: &mut Line, palette: &Palette, row: &StepRow, reader: Reader) {
+pub fn push_registers(line: &mut Line, palette: &Palette, row: &StepRow, reader: Reader, strings: &Strings) {
     let Some(change) = &row.entry.registers else { return };
     let mut gap = 0;
     for (name, before, after) in changes::general(change) {
@@ -22,6 +22,9 @@ pub fn push_registers(line: &mut Line, palette: &Palette, row: &StepRow, reader:
             Reader::Program => hex::push(text, after),
             _ => changes::push_after(text, before, after),
         });
+        if let Some(text) = strings.at(after) {
+            line.push(" ").push(&text);
+        }
         line.style(palette.end);
     }
 }
@@ -55,26 +58,9 @@ fn push_access(line: &mut Line, palette: &Palette, memory: &MemoryAccess) {
     line.push(access).push(" ").push_decimal(u64::from(memory.size)).push(" [");
     line.push_with(|text| hex::push(text, memory.address.0)).push("]=").style(palette.value);
     let value = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
-    line.push_with(|text| hex::push_little_endian(text, value)).style(palette.end);
-}
-
-/// `write(0x1, 0x555555556000, 0x5) = 0x5`.
-pub fn push_syscall(line: &mut Line, palette: &Palette, row: &StepRow) {
-    let Some(call) = &row.entry.syscall else { return };
-    line.style(palette.name).push(&names::syscall(call.number)).style(palette.end).push("(");
-    let used = syscall_arity::arguments(call.number);
-    for (i, &argument) in call.arguments.iter().take(used).enumerate() {
-        if i > 0 {
-            line.push(", ");
-        }
-        line.push_with(|text| hex::push(text, argument));
+    line.push_with(|text| hex::push_little_endian(text, value));
+    if let Some(text) = strings::operand(value) {
+        line.push(" ").push(&text);
     }
-    line.push(")");
-    let Some(result) = syscall_result::result(call) else { return };
-    line.push(" = ").style(palette.value);
-    match names::error(result) {
-        Some(error) => line.push("-").push(&error),
-        None => line.push_with(|text| hex::push(text, result)),
-    };
     line.style(palette.end);
 }
