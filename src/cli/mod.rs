@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod entry;
 mod exit;
+mod golden;
 mod inherited;
 mod list;
 mod man;

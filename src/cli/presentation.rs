@@ -30,6 +30,9 @@ pub struct Presentation {
     /// Leave out iterations of loops that repeat the ones before; JSON has them all the same
     #[arg(long)]
     pub collapse_loops: bool,
+    /// The same bytes in every run: addresses by region, and ? for what the kernel, a clock or chance decides
+    #[arg(long)]
+    pub stable: bool,
     /// Head the rows with the source lines they come from, inlined functions too; needs debug information (-g)
     #[arg(long)]
     pub source: bool,
@@ -106,6 +109,13 @@ impl Presentation {
             )
             .next("overstep list FILE --format json | jq '{n, text}' picks fields"));
         }
+        if self.stable && self.format == Format::Json {
+            return Err(Failure::new(
+                status,
+                "--stable does not apply to JSON, whose values are those recorded",
+            )
+            .next("--format text, markdown or csv"));
+        }
         Ok(())
     }
 
@@ -118,6 +128,7 @@ impl Presentation {
             palette: self.palette(self.color.on_stdout()),
             summary,
             columns: self.columns.clone(),
+            values: if self.stable { options::Values::Stable } else { options::Values::Recorded },
             loops: if self.collapse_loops { options::Loops::Collapsed } else { options::Loops::Whole },
             ..Options::default()
         }

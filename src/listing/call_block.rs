@@ -31,6 +31,21 @@ pub fn write_entry(
     let place = Place::of(trace, at);
     let (function, module) = (place.short(at), place.in_module(at));
     let beside = if function == module { String::new() } else { format!(" ({module})") };
+    if let Some(stable) = &entry.stable {
+        writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, stable.thread)?;
+        let mut line = Line::default();
+        for (name, argument) in &stable.arguments {
+            line.spaces(2)
+                .style(faint)
+                .push(name)
+                .style(end)
+                .push(" ")
+                .style(value)
+                .push(argument)
+                .style(end);
+        }
+        return write!(out, "{}\n{}", line.as_str(), if stable.arguments.is_empty() { "" } else { "\n" });
+    }
     writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, entry.thread)?;
     let mut line = Line::default();
     for four in ORDER {

@@ -46,14 +46,28 @@ impl<'t> Cells<'t> {
         match column {
             Column::Ordinal => _ = line.push_decimal(entry.n),
             Column::Call => _ = line.push_decimal(entry.call),
-            Column::Thread => _ = line.push_decimal(u64::from(entry.thread)),
+            Column::Thread => {
+                let recorded = u64::from(entry.thread);
+                line.push_decimal(row.stable.as_ref().map_or(recorded, |stable| stable.thread));
+            }
             Column::Depth => _ = line.push_decimal(u64::from(entry.depth)),
             Column::Address => {
-                line.style(faint).push_with(|text| hex::push(text, entry.address.0)).style(end);
+                line.style(faint);
+                match &row.stable {
+                    Some(stable) if stable.address.is_empty() => {
+                        line.push(&code.place.in_module(entry.address));
+                    }
+                    Some(stable) => _ = line.push(&stable.address),
+                    None => _ = line.push_with(|text| hex::push(text, entry.address.0)),
+                }
+                line.style(end);
             }
             Column::Module => {
                 line.style(faint);
                 match self.reader {
+                    _ if row.stable.as_ref().is_some_and(|stable| !stable.address.is_empty()) => {
+                        line.push(row.stable.as_ref().map_or("", |stable| &stable.address))
+                    }
                     Reader::Terminal => line.push(&code.in_module),
                     _ => line.push(&code.place.in_module(entry.address)),
                 };
@@ -106,10 +120,10 @@ impl<'t> Cells<'t> {
     fn push_changed(&self, line: &mut Line, row: &StepRow) {
         let start = line.width();
         syscall_text::push(line, &self.palette, row, &self.strings);
-        if line.width() > start && row.entry.registers.is_some() {
-            line.spaces(2);
+        if values::some_register(row) {
+            separate(line, start);
+            self.push_registers(line, row);
         }
-        self.push_registers(line, row);
         if changes::some_flag(row) {
             separate(line, start);
             values::push_flags(line, row, 1);
@@ -150,6 +164,10 @@ impl<'t> Cells<'t> {
     }
 
     fn push_verdict(&self, line: &mut Line, row: &StepRow) {
+        let expected = matches!(row.entry.verdict, Verdict::Exact | Verdict::Reconstructed);
+        if row.stable.is_some() && expected {
+            return; // how a row is known depends on the engine
+        }
         line.push(super::names::verdict(row.entry.verdict));
         if let Verdict::Skid(late) = row.entry.verdict {
             line.push(" ").push_decimal(u64::from(late));

@@ -58,6 +58,7 @@ pub struct Code {
     pub raw_symbol: Option<Rc<str>>,
     /// The source lines it comes from, where they are wanted and known.
     pub source: Option<Rc<Location>>,
+    pub instruction: Option<Instruction>,
     /// Bytes of the instruction; 0 where they were not recorded.
     pub length: u64,
     /// The bytes that the text was made from, at least as long as the instruction.
@@ -155,6 +156,7 @@ impl<'t> CodeTexts<'t> {
             kind: decoded.as_ref().map_or(Kind::Other, Kind::of),
             touches_memory: decoded.as_ref().is_some_and(touches_memory),
             jump_inside,
+            instruction: decoded,
             raw_symbol: raw_symbol.map(|raw| visible(raw).into()),
             source: self.source.as_ref().and_then(|source| source.at(step.address)),
             length: length as u64,

@@ -39,12 +39,13 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
     for row in rows.by_ref() {
         match row {
             Row::Step(row) => {
-                records.write_rest(Some((row.entry.call, row.entry.thread)), out)?;
+                records.write_rest(Some(row.entry.call), out)?;
                 records.write_step(&row, out)?;
             }
             Row::Marker(row) => {
-                records.write_rest(Some((row.call, row.thread)), out)?;
-                records.hold(&row.text, row.call, row.thread);
+                records.write_rest(Some(row.call), out)?;
+                let thread = row.stable.as_ref().map_or(u64::from(row.thread), |stable| stable.thread);
+                records.hold(&row.text, row.call, thread);
             }
             Row::Fold(row) => {
                 let thread = records.waiting.map_or(records.thread, |(_, thread)| thread);
@@ -64,9 +65,9 @@ struct Records<'t> {
     /// What happened since the last step.
     markers: String,
     /// The call and thread that the markers belong to.
-    waiting: Option<(u64, u32)>,
+    waiting: Option<(u64, u64)>,
     /// The thread of the last step.
-    thread: u32,
+    thread: u64,
 }
 
 impl Records<'_> {
@@ -79,7 +80,7 @@ impl Records<'_> {
         writeln!(out, "{}{MARKERS}", self.record)
     }
 
-    fn hold(&mut self, words: &str, call: u64, thread: u32) {
+    fn hold(&mut self, words: &str, call: u64, thread: u64) {
         if !self.markers.is_empty() {
             self.markers.push_str(BETWEEN);
         }
@@ -88,8 +89,8 @@ impl Records<'_> {
     }
 
     /// A record of markers alone, where the call that they belong to has no further step.
-    fn write_rest(&mut self, next: Option<(u64, u32)>, out: &mut impl Write) -> io::Result<()> {
-        let Some((call, thread)) = self.waiting.filter(|waiting| next != Some(*waiting)) else {
+    fn write_rest(&mut self, next: Option<u64>, out: &mut impl Write) -> io::Result<()> {
+        let Some((call, thread)) = self.waiting.filter(|waiting| next != Some(waiting.0)) else {
             return Ok(());
         };
         self.record.clear();
@@ -105,7 +106,7 @@ impl Records<'_> {
     }
 
     fn write_step(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
-        self.thread = row.entry.thread;
+        self.thread = row.stable.as_ref().map_or(u64::from(row.entry.thread), |stable| stable.thread);
         self.record.clear();
         for column in self.columns {
             self.cell.clear();

@@ -7,7 +7,7 @@ use super::column::Column;
 use super::layout::INDENT;
 use super::line::Line;
 use super::markdown_text::{push_code, push_words};
-use super::options::Options;
+use super::options::{Options, Values};
 use super::palette::Palette;
 use super::place::Place;
 use super::rows::{MarkerRow, Occasion, Row, StepRow};
@@ -17,7 +17,7 @@ use super::{call_block, hex, markers, text, text_frame};
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
 use crate::record::reader::Trace;
-use crate::registers::{GENERAL_NAMES, R8, R9, RCX, RDI, RDX, RSI, Registers};
+use crate::registers::{GENERAL_NAMES, R8, R9, RCX, RDI, RDX, RSI};
 
 /// Opens and closes a block; no line of a listing is one (rows are indented, and the heading has words).
 const FENCE: &str = "````";
@@ -45,6 +45,7 @@ pub fn write_tables(trace: &Trace, options: &Options, out: &mut impl Write) -> i
     let mut rows = Shown::new(trace, options);
     let mut tables = Tables {
         trace,
+        values: options.values,
         columns: options.columns_or(&Column::DOCUMENT),
         cells: Cells::new(trace, Palette::PLAIN, Reader::Document),
         headings: SourceHeadings::new(options),
@@ -61,7 +62,8 @@ pub fn write_tables(trace: &Trace, options: &Options, out: &mut impl Write) -> i
     text_frame::write_damage(trace, &Palette::PLAIN, out)?;
     if options.summary {
         let mut text = Vec::new();
-        text_frame::write_summary(&summary, &Palette::PLAIN, &mut text)?;
+        let plain = Options { palette: Palette::PLAIN, ..options.clone() };
+        text_frame::write_summary_of(&summary, &plain, &mut text)?;
         let mut line = String::new();
         push_words(&mut line, String::from_utf8_lossy(&text).trim_end());
         writeln!(out, "\n{}", line.replace('\n', "\\\n"))?;
@@ -77,6 +79,7 @@ enum Table {
 
 struct Tables<'t> {
     trace: &'t Trace,
+    values: Values,
     columns: &'t [Column],
     cells: Cells<'t>,
     headings: SourceHeadings,
@@ -88,7 +91,7 @@ struct Tables<'t> {
 
 impl Tables<'_> {
     fn write_header(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let (functions, command) = text_frame::subject(self.trace);
+        let (functions, command) = text_frame::subject(self.trace, self.values);
         self.line.clear();
         match (functions.is_empty(), command.is_empty()) {
             (false, false) => {
@@ -121,12 +124,14 @@ impl Tables<'_> {
                 Occasion::Recorded(Marker::Enter { .. }) => Ok(()),
                 Occasion::Recorded(Marker::Leave { rax, xmm0 }) => {
                     let steps = call_block::steps(row.after);
-                    self.end_call(&format!("Returned after {} {steps}: ", row.after), *rax, *xmm0, out)
+                    let words = format!("Returned after {} {steps}: ", row.after);
+                    self.end_call(&words, &markers::result_of(row, *rax, *xmm0), out)
                 }
                 Occasion::Discarded { rax, xmm0 } => {
                     let steps = call_block::steps(row.after);
                     let left = "Left without a return (longjmp or unwinding)";
-                    self.end_call(&format!("{left} after {} {steps}: ", row.after), *rax, *xmm0, out)
+                    let words = format!("{left} after {} {steps}: ", row.after);
+                    self.end_call(&words, &markers::result_of(row, *rax, *xmm0), out)
                 }
                 _ => self.write_marker(row, out),
             },
@@ -138,12 +143,20 @@ impl Tables<'_> {
         let call = first.call();
         match first {
             Row::Marker(MarkerRow {
-                occasion: Occasion::Recorded(Marker::Enter { registers, .. }), ..
+                occasion: Occasion::Recorded(Marker::Enter { registers, .. }),
+                stable,
+                ..
             }) => {
                 self.line.push_str(&format!("**Call {call}:** "));
                 let place = Place::of(self.trace, registers.rip);
                 push_code(&mut self.line, &place.short(registers.rip));
-                self.push_arguments(registers);
+                match stable {
+                    Some(stable) => self.push_arguments(stable.arguments.iter().cloned()),
+                    None => {
+                        let name = |index: usize| (GENERAL_NAMES[index], hex::hex(registers.general[index]));
+                        self.push_arguments(ARGUMENTS.into_iter().map(name));
+                    }
+                }
             }
             _ if call == 0 => return Ok(()),
             _ => self.line.push_str(&format!("**Call {call}:** its beginning is missing from the trace")),
@@ -151,18 +164,17 @@ impl Tables<'_> {
         writeln!(out, "\n{}", self.line)
     }
 
-    fn push_arguments(&mut self, registers: &Registers) {
-        for (i, register) in ARGUMENTS.into_iter().enumerate() {
+    fn push_arguments(&mut self, arguments: impl Iterator<Item = (&'static str, String)>) {
+        for (i, (name, value)) in arguments.enumerate() {
             self.line.push_str(if i == 0 { " with " } else { ", " });
-            let value = hex::hex(registers.general[register]);
-            push_code(&mut self.line, &format!("{} {value}", GENERAL_NAMES[register]));
+            push_code(&mut self.line, &format!("{name} {value}"));
         }
     }
 
-    fn end_call(&mut self, words: &str, rax: u64, xmm0: [u8; 16], out: &mut impl Write) -> io::Result<()> {
+    fn end_call(&mut self, words: &str, result: &str, out: &mut impl Write) -> io::Result<()> {
         self.line.clear();
         self.line.push_str(words);
-        push_code(&mut self.line, &markers::result(rax, xmm0));
+        push_code(&mut self.line, result);
         self.table = Table::Closed;
         writeln!(out, "\n{}", self.line)
     }

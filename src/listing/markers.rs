@@ -3,6 +3,7 @@
 use super::hex::hex;
 use super::names;
 use super::place::Place;
+use super::rows::MarkerRow;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
 
@@ -100,6 +101,12 @@ pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
 #[must_use]
 pub const fn exit_status(passed: u32) -> u8 {
     (passed & 0xff) as u8
+}
+
+/// The result of a call that left, as the listing shows values.
+#[must_use]
+pub fn result_of(row: &MarkerRow, rax: u64, xmm0: [u8; 16]) -> String {
+    row.stable.as_ref().map_or_else(|| result(rax, xmm0), |stable| stable.result.clone())
 }
 
 /// A function's result: rax in hexadecimal and decimal, and xmm0 where it looks like a number.

@@ -37,6 +37,7 @@ pub mod selection;
 mod shown;
 pub mod source;
 mod source_heading;
+pub mod stable;
 mod step_line;
 mod strings;
 mod syscall_arity;

@@ -33,6 +33,16 @@ pub enum Loops {
     Collapsed,
 }
 
+/// Which values a listing shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// Those that were recorded.
+    #[default]
+    Recorded,
+    /// Those that another run would show, too.
+    Stable,
+}
+
 /// Choices of presentation; none of them changes what a row says.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -46,6 +56,7 @@ pub struct Options {
     pub selection: Selection,
     /// Whether iterations are left out that repeat the ones before.
     pub loops: Loops,
+    pub values: Values,
     /// Source lines, where they are wanted.
     pub source: Option<Rc<Sources>>,
 }
@@ -59,6 +70,7 @@ impl Default for Options {
             columns: Vec::new(),
             selection: Selection::default(),
             loops: Loops::Whole,
+            values: Values::Recorded,
             source: None,
         }
     }

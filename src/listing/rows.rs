@@ -8,7 +8,8 @@ use super::ending::Ending;
 use super::loops::Fold;
 use super::markers;
 use super::open_call::OpenCall;
-use super::options::Options;
+use super::options::{Options, Values};
+use super::stable::{Rewrite, StableMarker, StableRow};
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
 use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
@@ -28,6 +29,8 @@ pub enum Row {
 pub struct StepRow {
     pub entry: StepEntry,
     pub code: Rc<Code>,
+    /// What it did in words that every run shares, where those are wanted.
+    pub stable: Option<Box<StableRow>>,
 }
 
 /// Iterations of a loop that a listing leaves out.
@@ -60,6 +63,7 @@ pub struct MarkerRow {
     pub occasion: Occasion,
     pub kind: &'static str,
     pub text: String,
+    pub stable: Option<Box<StableMarker>>,
 }
 
 /// What a marker row says.
@@ -92,6 +96,8 @@ pub struct Rows<'t> {
     trace: &'t Trace,
     entries: ByCall<'t>,
     codes: CodeTexts<'t>,
+    /// Says rows as every run has them, where that is wanted.
+    rewrite: Option<Box<Rewrite<'t>>>,
     summary: Summary,
     open: OpenCall,
     /// Read already, and held back by the end of the call before it.
@@ -106,6 +112,7 @@ impl<'t> Rows<'t> {
             trace,
             entries: ByCall::new(trace),
             codes: CodeTexts::new(trace, options),
+            rewrite: (options.values == Values::Stable).then(|| Box::new(Rewrite::new(trace))),
             summary: Summary::of_counters(counters.entered, counters.traced),
             open: OpenCall::default(),
             held: None,
@@ -124,7 +131,8 @@ impl<'t> Rows<'t> {
             Entry::Step(entry) => {
                 self.summary.add_step(entry.verdict);
                 let code = self.codes.of(&entry);
-                let row = StepRow { entry, code };
+                let stable = self.rewrite.as_mut().map(|it| Box::new(it.step(&entry, &code)));
+                let row = StepRow { entry, code, stable };
                 self.open.step(&row);
                 Row::Step(row)
             }
@@ -142,7 +150,10 @@ impl<'t> Rows<'t> {
             marker => (Occasion::Recorded(marker), markers::text(self.trace, &marker)),
         };
         self.open.marker(&marker);
-        MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text }
+        let stable = self.rewrite.as_mut().map(|it| it.marker(entry));
+        let (stable, words) = stable.map_or((None, None), |(row, words)| (Some(Box::new(row)), words));
+        let text = words.unwrap_or(text);
+        MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text, stable }
     }
 
     /// The end of the call listed last, where nothing in the trace states it.
@@ -157,7 +168,7 @@ impl<'t> Rows<'t> {
             if held || self.entries.goes_on(thread) { Ending::Unsaid } else { Ending::of(self.trace) };
         let kind = if ending == Ending::Unsaid { "lost" } else { "exit" };
         let (occasion, text) = (Occasion::CutOff(ending), ending.in_words(&place));
-        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text }))
+        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text, stable: None }))
     }
 }
 

@@ -70,6 +70,7 @@ impl<'t> StepLines<'t> {
                     line.push_decimal_right(row.entry.n, if i == 0 { *stop } else { stop + "n".len() });
                     match row.entry.verdict {
                         Verdict::Exact => {}
+                        Verdict::Reconstructed if row.stable.is_some() => {}
                         Verdict::Reconstructed => _ = line.push("~"),
                         _ => _ = line.style(cells.palette.bad).push("!").style(cells.palette.end),
                     }

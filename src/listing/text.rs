@@ -28,7 +28,7 @@ const AHEAD: usize = 256;
 /// # Errors
 /// Those of `out` alone; what is damaged in the trace is said in the listing.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    text_frame::write_header(trace, &options.palette, out)?;
+    text_frame::write_header(trace, options, out)?;
     let mut rows = Shown::new(trace, options);
     let mut ahead: VecDeque<Row> = rows.by_ref().take(AHEAD).collect();
     let mut writer = CallWriter {
@@ -49,7 +49,7 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
     text_frame::write_damage(trace, &options.palette, out)?;
     if options.summary {
         writeln!(out)?;
-        text_frame::write_summary(&summary, &options.palette, out)?;
+        text_frame::write_summary_of(&summary, options, out)?;
     }
     Ok(summary)
 }
@@ -105,10 +105,10 @@ impl CallWriter<'_> {
                         out.write_all(self.steps.heading().as_bytes())
                     }
                     Occasion::Recorded(Marker::Leave { rax, xmm0 }) => {
-                        call_block::write_return(rows, &markers::result(*rax, *xmm0), palette, out)
+                        call_block::write_return(rows, &markers::result_of(row, *rax, *xmm0), palette, out)
                     }
                     Occasion::Discarded { rax, xmm0 } => {
-                        call_block::write_discarded(rows, &markers::result(*rax, *xmm0), palette, out)
+                        call_block::write_discarded(rows, &markers::result_of(row, *rax, *xmm0), palette, out)
                     }
                     occasion => {
                         let bad = row.kind == "lost" || matches!(occasion, Occasion::CutOff(_));

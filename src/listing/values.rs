@@ -9,8 +9,26 @@ use super::rows::StepRow;
 use super::strings::{self, Strings};
 use crate::record::step::{Access, MemoryAccess};
 
+/// Whether the row has a register to show.
+#[must_use]
+pub fn some_register(row: &StepRow) -> bool {
+    match &row.stable {
+        Some(stable) => !stable.registers.is_empty(),
+        None => row.entry.registers.as_ref().is_some_and(|change| changes::general(change).next().is_some()),
+    }
+}
+
 /// `rax 0x30→0x12`, one for each register that changed.
 pub fn push_registers(line: &mut Line, palette: &Palette, row: &StepRow, reader: Reader, strings: &Strings) {
+    if let Some(stable) = &row.stable {
+        let mut gap = 0;
+        for (name, before, after) in &stable.registers {
+            line.spaces(gap).push(name).push(" ").style(palette.faint).push(before);
+            line.push("→").style(palette.end).style(palette.value).push(after).style(palette.end);
+            gap = 2;
+        }
+        return;
+    }
     let Some(change) = &row.entry.registers else { return };
     let mut gap = 0;
     for (name, before, after) in changes::general(change) {
@@ -31,17 +49,30 @@ pub fn push_registers(line: &mut Line, palette: &Palette, row: &StepRow, reader:
 
 /// `+CF -ZF`, one for each named flag that changed.
 pub fn push_flags(line: &mut Line, row: &StepRow, apart: usize) {
-    let Some(change) = &row.entry.registers else { return };
     let mut gap = 0;
-    for (name, set) in changes::flag_bits(change) {
+    let mut push = |(name, set): (&str, bool)| {
         line.spaces(gap).push(if set { "+" } else { "-" }).push(name);
         gap = apart;
+    };
+    match (&row.stable, &row.entry.registers) {
+        (Some(stable), _) => stable.flags.iter().copied().for_each(push),
+        (None, Some(change)) => changes::flag_bits(change).for_each(&mut push),
+        (None, None) => {}
     }
 }
 
 /// `read 8 [0x7ffd1b2c3d48]=0x1`, one for each operand.
 pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
     let mut gap = 0;
+    if let Some(stable) = &row.stable {
+        for memory in &stable.memory {
+            line.spaces(gap).push(word(memory.access)).push(" ").push_decimal(u64::from(memory.size));
+            line.push(" [").push(&memory.address).push("]=");
+            line.style(palette.value).push(&memory.value).style(palette.end);
+            gap = 2;
+        }
+        return;
+    }
     for memory in &row.entry.memory {
         line.spaces(gap);
         gap = 2;
@@ -50,12 +81,7 @@ pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
 }
 
 fn push_access(line: &mut Line, palette: &Palette, memory: &MemoryAccess) {
-    let access = match memory.access {
-        Access::Read => "read",
-        Access::Write => "write",
-        Access::ReadWrite => "update",
-    };
-    line.push(access).push(" ").push_decimal(u64::from(memory.size)).push(" [");
+    line.push(word(memory.access)).push(" ").push_decimal(u64::from(memory.size)).push(" [");
     line.push_with(|text| hex::push(text, memory.address.0)).push("]=").style(palette.value);
     let value = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
     line.push_with(|text| hex::push_little_endian(text, value));
@@ -63,4 +89,12 @@ fn push_access(line: &mut Line, palette: &Palette, memory: &MemoryAccess) {
         line.push(" ").push(&text);
     }
     line.style(palette.end);
+}
+
+const fn word(access: Access) -> &'static str {
+    match access {
+        Access::Read => "read",
+        Access::Write => "write",
+        Access::ReadWrite => "update",
+    }
 }
