@@ -105,7 +105,9 @@ impl<'t> Cells<'t> {
         if self.reader != Reader::Program {
             push_indent(line, row.entry.depth);
         }
+        let stable = row.stable.as_ref().and_then(|stable| stable.instruction.as_deref());
         line.push(match self.reader {
+            _ if stable.is_some() => stable.unwrap_or_default(),
             Reader::Terminal => &row.code.cell,
             _ => &row.code.text,
         });

@@ -9,6 +9,7 @@ use super::taint::Taint;
 use crate::address::RuntimeAddr;
 use crate::check::recorded_memory::RecordedMemory;
 use crate::image::class::Class;
+use crate::image::decode::warm_up;
 use crate::image::operands::{self, operands};
 use crate::record::reader::StepEntry;
 use crate::record::step::{Access, RegisterChange};
@@ -44,6 +45,7 @@ pub struct Flow {
 
 impl Default for Flow {
     fn default() -> Self {
+        warm_up(); // what lists the operands of instructions
         Self { factory: InstructionInfoFactory::new() }
     }
 }
@@ -54,6 +56,10 @@ struct Inputs {
     tainted: bool,
     /// Registers that hold addresses.
     addresses: u32,
+    /// Two of them lie in one region, so that their difference is the same in every run.
+    together: bool,
+    /// The stack guard or the pointer guard is read.
+    guard: bool,
 }
 
 impl Flow {
@@ -76,16 +82,18 @@ impl Flow {
         let touched = touched(instruction, step, change);
         let used: Vec<_> = self.factory.info(instruction).used_registers().to_vec();
         let inputs = inputs(instruction, &used, &touched, change, taint, regions);
-        let difference =
-            inputs.addresses > 1 && matches!(instruction.mnemonic(), Mnemonic::Sub | Mnemonic::Cmp);
+        let difference = inputs.together && matches!(instruction.mnemonic(), Mnemonic::Sub | Mnemonic::Cmp);
         let derived = inputs.addresses > 0 && !difference && !keeps_alignment_only(instruction);
         let written = self.write_registers(instruction, &used, inputs, derived, change, taint, regions);
         for (access, address, size) in &touched {
-            if *access != Access::Read {
+            if *access != Access::Read || inputs.guard {
                 taint.set_memory(address.0, u64::from(*size), inputs.tainted);
             }
         }
-        let flags = write_flags(instruction, inputs, derived, taint);
+        let results = || (0..16).filter(|index| *index != RSP || !instruction.is_stack_instruction());
+        let address = results()
+            .any(|index| written >> index & 1 != 0 && regions.is_address(change.after.general[index]));
+        let flags = write_flags(instruction, inputs, derived || address && !difference, taint);
         Written { registers: written, flags }
     }
 
@@ -149,6 +157,7 @@ fn inputs(
     regions: &Regions,
 ) -> Inputs {
     let mut inputs = Inputs::default();
+    let mut addresses = Vec::new();
     for register in used.iter().filter(|it| reads(it.access())).map(UsedRegister::register) {
         if only_addresses(instruction, register) {
             continue;
@@ -158,7 +167,11 @@ fn inputs(
                 continue;
             }
             inputs.tainted |= taint.register(index);
-            inputs.addresses += u32::from(regions.is_address(change.before.general[index]));
+            let value = change.before.general[index];
+            if regions.is_address(value) {
+                inputs.together |= addresses.iter().any(|other| regions.are_together(*other, value));
+                addresses.push(value);
+            }
         } else if let Some(index) = vector(register) {
             inputs.tainted |= taint.vector(index);
         }
@@ -171,6 +184,8 @@ fn inputs(
         && instruction.memory_base() == Register::None
         && GUARDS.contains(&instruction.memory_displacement64());
     inputs.tainted |= guard;
+    inputs.guard = guard;
+    inputs.addresses = addresses.len() as u32;
     inputs
 }
 
@@ -201,6 +216,9 @@ fn write_flags(instruction: &Instruction, inputs: Inputs, derived: bool, taint: 
     let undefined = rflags(instruction.rflags_undefined());
     let chance = if inputs.tainted {
         written
+    } else if inputs.together {
+        // Strings that the kernel puts on the stack need not keep their lowest digit.
+        written & flag::AF
     } else if derived {
         // Of an address the sign, and whether it is zero, are the same in every run; its lower half is not.
         let wide = instruction.op0_register().size() == 8 || instruction.memory_size().size() == 8;

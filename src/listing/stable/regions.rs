@@ -29,6 +29,8 @@ pub struct Regions {
     fixed_heap: Option<Range<u64>>,
     /// RSP at entry of the call.
     stack: u64,
+    /// RSP after a function aligned it to more than calls do, the innermost last.
+    aligned: Vec<u64>,
     /// RSP at entry of signal handlers being run, the innermost last.
     handlers: Vec<u64>,
     /// The first address seen of each other block of memory.
@@ -45,12 +47,25 @@ impl Regions {
             .collect();
         let program = trace.modules().iter().zip(&modules).find(|(module, _)| module.bias.0 == 0);
         let fixed_heap = program.map(|(_, (extent, ..))| extent.end..extent.end + FIXED_HEAP);
-        Self { modules, fixed_heap, stack: 0, handlers: Vec::new(), blocks: Vec::new() }
+        Self { modules, fixed_heap, stack: 0, aligned: Vec::new(), handlers: Vec::new(), blocks: Vec::new() }
     }
 
     /// Begins another call: what the blocks of memory are called depends on it alone.
     pub fn begin_call(&mut self, rsp: u64) {
-        (self.stack, self.handlers, self.blocks) = (rsp, Vec::new(), Vec::new());
+        self.stack = rsp;
+        self.aligned.clear();
+        self.handlers.clear();
+        self.blocks.clear();
+    }
+
+    /// A function has aligned RSP to more than sixteen bytes: how far that moved it differs by run.
+    pub fn align(&mut self, rsp: u64) {
+        self.aligned.push(rsp);
+    }
+
+    /// RSP was set to this, behind what was aligned below.
+    pub fn leave_aligned(&mut self, rsp: u64) {
+        self.aligned.retain(|aligned| rsp < *aligned);
     }
 
     /// A signal's handler begins with this RSP. The kernel puts its frame at a distance that differs by run.
@@ -75,6 +90,10 @@ impl Regions {
                 return Some(offset("handler", value, *rsp));
             }
         }
+        // At the aligned address itself more often stands what RSP was before, if that was aligned by chance.
+        if let Some(rsp) = self.aligned.last().filter(|rsp| value < **rsp && self.in_stack(value)) {
+            return Some(offset("aligned", value, *rsp));
+        }
         if self.in_stack(value) {
             let known = value < self.stack + CALLERS;
             return Some(if known { offset("stack", value, self.stack) } else { "stack+…".to_owned() });
@@ -96,6 +115,22 @@ impl Regions {
     /// The value by region, or as it is.
     pub fn render(&mut self, value: u64) -> String {
         self.name(value).unwrap_or_else(|| hex::hex(value))
+    }
+
+    /// Whether two addresses keep their distance in every run.
+    #[must_use]
+    pub fn are_together(&self, one: u64, other: u64) -> bool {
+        let module = |value| self.modules.iter().position(|(extent, ..)| extent.contains(&value));
+        match (self.in_stack(one), self.in_stack(other), module(one), module(other)) {
+            (true, true, ..) => true,
+            (false, false, None, None) => one.abs_diff(other) < NEAR,
+            (_, _, one, other) => one.is_some() && one == other,
+        }
+    }
+
+    /// The same for a value of RSP itself.
+    pub fn render_rsp(&mut self, value: u64) -> String {
+        if self.aligned.last() == Some(&value) { "aligned".to_owned() } else { self.render(value) }
     }
 
     fn in_stack(&self, value: u64) -> bool {

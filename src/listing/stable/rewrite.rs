@@ -17,6 +17,7 @@ use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
 use crate::record::step::{MemoryAccess, RegisterChange};
 use crate::registers::{GENERAL_NAMES, RAX, RDI, RSI, RSP, Registers};
+use iced_x86::{Mnemonic, OpKind, Register};
 
 /// Functions that answer something else each time, or on each machine.
 const VOLATILE: &[&str] = &[
@@ -52,6 +53,30 @@ pub struct Rewrite<'t> {
     last: Registers,
     /// Where the last call led.
     called: RuntimeAddr,
+}
+
+/// What an instruction does to RSP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StackMove {
+    /// Aligns it to more than the sixteen bytes that every run shares.
+    Aligned,
+    /// Sets it to what was kept elsewhere.
+    Set,
+    Other,
+}
+
+fn stack_move(code: &Code) -> StackMove {
+    let Some(instruction) = &code.instruction else { return StackMove::Other };
+    let sets = instruction.op_count() > 0 && instruction.op0_register() == Register::RSP;
+    match instruction.mnemonic() {
+        Mnemonic::And if sets && instruction.op1_kind() != OpKind::Register => {
+            let wide = (instruction.immediate(1) as i64) < -16;
+            if wide { StackMove::Aligned } else { StackMove::Other }
+        }
+        Mnemonic::Leave => StackMove::Set,
+        Mnemonic::Mov | Mnemonic::Lea if sets => StackMove::Set,
+        _ => StackMove::Other,
+    }
 }
 
 /// The name of the function at `address`, without what is said about how it is reached.
@@ -105,7 +130,14 @@ impl<'t> Rewrite<'t> {
             Some(instruction) => self.flow.follow(instruction, step, change, &mut self.taint, &self.regions),
             None => Written::default(),
         };
-        row.registers = self.registers(change, before, &written);
+        let (rsp, moved) = (change.after.general[RSP], stack_move(code));
+        if moved == StackMove::Aligned {
+            let before = self.regions.render(change.before.general[RSP]);
+            row.registers.push((GENERAL_NAMES[RSP], before, "aligned".to_owned()));
+            self.regions.align(rsp);
+        }
+        row.instruction = self.instruction(code);
+        row.registers.extend(self.registers(change, before, &written, moved));
         row.flags = self.flags(change, &written);
         row.memory = step.memory.iter().map(|memory| self.access(memory)).collect();
         self.last = change.after;
@@ -165,6 +197,20 @@ impl<'t> Rewrite<'t> {
         (marker, words)
     }
 
+    /// The instruction's text, where an address in it lies in no module.
+    fn instruction(&mut self, code: &Code) -> Option<String> {
+        let instruction = code.instruction.as_ref()?;
+        let target = match instruction.near_branch_target() {
+            _ if instruction.is_ip_rel_memory_operand() => instruction.ip_rel_memory_address(),
+            target => target,
+        };
+        let raw = hex::hex(target);
+        if target == 0 || !code.text.contains(&raw) {
+            return None;
+        }
+        Some(code.text.replace(&raw, &self.regions.name(target)?))
+    }
+
     /// What a function out of scope wrote through its arguments.
     fn fill_volatile(&mut self, function: &str) {
         const TIME: u64 = 16;
@@ -203,17 +249,32 @@ impl<'t> Rewrite<'t> {
         change: &RegisterChange,
         tainted: u16,
         written: &Written,
+        moved: StackMove,
     ) -> Vec<(&'static str, String, String)> {
         let mut registers = Vec::new();
         for (index, name) in GENERAL_NAMES.into_iter().enumerate() {
             let (before, after) = (change.before.general[index], change.after.general[index]);
+            if index == RSP && moved == StackMove::Aligned {
+                continue; // said already
+            }
             let was_written = written.registers >> index & 1 != 0;
             let (unknown, unknown_now) = (tainted >> index & 1 != 0, self.taint.register(index));
             if !was_written && before == after || was_written && !unknown && !unknown_now && before == after {
                 continue;
             }
-            let before = if unknown { MASKED.to_owned() } else { self.regions.render(before) };
-            let after = if unknown_now { MASKED.to_owned() } else { self.value(after) };
+            let before = match index {
+                _ if unknown => MASKED.to_owned(),
+                RSP => self.regions.render_rsp(before),
+                _ => self.regions.render(before),
+            };
+            if index == RSP && moved == StackMove::Set {
+                self.regions.leave_aligned(after);
+            }
+            let after = match index {
+                _ if unknown_now => MASKED.to_owned(),
+                RSP => self.regions.render_rsp(after),
+                _ => self.value(after),
+            };
             registers.push((name, before, after));
         }
         registers

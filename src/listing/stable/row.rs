@@ -7,6 +7,8 @@ use crate::record::step::Access;
 pub struct StableRow {
     /// Where the instruction lies, outside every module.
     pub address: String,
+    /// Its text, where that names an address outside every module.
+    pub instruction: Option<String>,
     /// Threads are numbered in the order in which they appear.
     pub thread: u64,
     /// Name, value before, value after.
