@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod completions;
 mod demo;
+mod diff;
 mod doctor;
 mod entry;
 mod exit;

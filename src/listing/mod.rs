@@ -9,6 +9,7 @@ pub mod column;
 #[cfg(test)]
 mod contract;
 pub mod csv;
+pub mod diff;
 mod ending;
 #[cfg(test)]
 mod endings;

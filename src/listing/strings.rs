@@ -53,8 +53,8 @@ impl Strings {
         if let Some(known) = self.cache.borrow().get(&address) {
             return known.clone();
         }
-        let text = bytes.iter().position(|byte| *byte == 0).and_then(|end| quoted(&bytes[..end]));
-        let text: Option<Rc<str>> = text.filter(|text| text.len() > "\"a\"".len()).map(Into::into);
+        let text = bytes.iter().position(|byte| *byte == 0).filter(|end| *end > 1);
+        let text: Option<Rc<str>> = text.and_then(|end| quoted(&bytes[..end])).map(Into::into);
         self.cache.borrow_mut().insert(address, text.clone());
         text
     }

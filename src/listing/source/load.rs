@@ -1,6 +1,6 @@
 //! Reads the debug information of a trace's modules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ use crate::listing::place::file_name;
 use crate::listing::visible::visible;
 use crate::record::code::BLOCK;
 use crate::record::reader::{Module, Trace};
+
+/// How each file is read and called.
+type Names = BTreeMap<PathBuf, (Rc<Path>, Rc<str>)>;
 
 impl Sources {
     /// What the modules' files say about the code that was executed. Never fails: what cannot be had is among
@@ -39,21 +42,22 @@ impl Sources {
         }
         let paths: BTreeSet<PathBuf> =
             found.iter().flat_map(|(_, _, places)| places.files().iter().cloned()).collect();
+        let mut names = Names::new();
         for (path, short) in shortened(&paths) {
             let remapped = remaps.iter().find_map(|remap| remap.apply(&path));
             let shown = remapped.as_ref().map_or(short, |path| path.to_string_lossy().into_owned());
             let read: Rc<Path> = remapped.unwrap_or_else(|| path.clone()).into();
-            sources.names.insert(path, (read, visible(&shown).into()));
+            names.insert(path, (read, visible(&shown).into()));
         }
         for (module, blocks, places) in &found {
-            sources.add(module, blocks, places);
+            sources.add(module, blocks, places, &names);
         }
         sources.locations.sort_by_key(|it| it.start);
         sources
     }
 
     /// One entry per run of addresses with the same frames.
-    fn add(&mut self, module: &Module, blocks: &[Range<ElfAddr>], places: &SourcePlaces) {
+    fn add(&mut self, module: &Module, blocks: &[Range<ElfAddr>], places: &SourcePlaces, names: &Names) {
         for block in blocks {
             let mut run: Option<(ElfAddr, Vec<SourceFrame<'_>>)> = None;
             for address in (block.start.0..block.end.0).map(ElfAddr).chain([block.end]) {
@@ -64,22 +68,22 @@ impl Sources {
                 if let Some((start, frames)) = run.replace((address, frames))
                     && !frames.is_empty()
                 {
-                    let location = Rc::new(self.location(&frames));
+                    let location = Rc::new(location(&frames, names));
                     let (start, end) = (start.at(module.bias), address.at(module.bias));
                     self.locations.push(Ranged { start, end, location });
                 }
             }
         }
     }
+}
 
-    fn location(&self, frames: &[SourceFrame<'_>]) -> Location {
-        let frame = |frame: &SourceFrame<'_>| {
-            let (path, file) = self.names.get(frame.file)?.clone();
-            let function = frame.function.map(|name| visible(&demangle(name)).into());
-            Some(Frame { function, path, file, line: frame.line })
-        };
-        Location { frames: frames.iter().filter_map(frame).collect() }
-    }
+fn location(frames: &[SourceFrame<'_>], names: &Names) -> Location {
+    let frame = |frame: &SourceFrame<'_>| {
+        let (path, file) = names.get(frame.file)?.clone();
+        let function = frame.function.map(|name| visible(&demangle(name)).into());
+        Some(Frame { function, path, file, line: frame.line })
+    };
+    Location { frames: frames.iter().filter_map(frame).collect() }
 }
 
 /// The code blocks of the module that were stepped into, in order.

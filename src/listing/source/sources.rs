@@ -1,7 +1,6 @@
 //! Source lines by address.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use super::files::Files;
@@ -15,8 +14,6 @@ pub struct Sources {
     pub(super) files: Files,
     /// Why there are no lines for some code, a sentence for each module.
     pub(super) missing: Vec<String>,
-    /// How each file is read and called.
-    pub(super) names: BTreeMap<PathBuf, (Rc<Path>, Rc<str>)>,
 }
 
 /// Code that comes from one line.

@@ -63,12 +63,13 @@ struct Inputs {
 }
 
 impl Flow {
-    /// Carries `taint` over the instruction, and says what it wrote.
+    /// Carries `taint` over the instruction, and says what it wrote. Without the registers, which block stepping does not
+    /// know in the middle of a block, addresses are not told from numbers.
     pub fn follow(
         &mut self,
         instruction: &Instruction,
         step: &StepEntry,
-        change: &RegisterChange,
+        change: Option<&RegisterChange>,
         taint: &mut Taint,
         regions: &Regions,
     ) -> Written {
@@ -84,15 +85,17 @@ impl Flow {
         let inputs = inputs(instruction, &used, &touched, change, taint, regions);
         let difference = inputs.together && matches!(instruction.mnemonic(), Mnemonic::Sub | Mnemonic::Cmp);
         let derived = inputs.addresses > 0 && !difference && !keeps_alignment_only(instruction);
-        let written = self.write_registers(instruction, &used, inputs, derived, change, taint, regions);
+        let written = self.write_registers(instruction, step, &used, inputs, derived, change, taint, regions);
         for (access, address, size) in &touched {
             if *access != Access::Read || inputs.guard {
                 taint.set_memory(address.0, u64::from(*size), inputs.tainted);
             }
         }
+        let after = |index: usize| change.map(|change| change.after.general[index]);
         let results = || (0..16).filter(|index| *index != RSP || !instruction.is_stack_instruction());
-        let address = results()
-            .any(|index| written >> index & 1 != 0 && regions.is_address(change.after.general[index]));
+        let address = results().any(|index| {
+            written >> index & 1 != 0 && after(index).is_some_and(|value| regions.is_address(value))
+        });
         let flags = write_flags(instruction, inputs, derived || address && !difference, taint);
         Written { registers: written, flags }
     }
@@ -101,10 +104,11 @@ impl Flow {
     fn write_registers(
         &self,
         instruction: &Instruction,
+        step: &StepEntry,
         used: &[UsedRegister],
         inputs: Inputs,
         derived: bool,
-        change: &RegisterChange,
+        change: Option<&RegisterChange>,
         taint: &mut Taint,
         regions: &Regions,
     ) -> u16 {
@@ -120,8 +124,12 @@ impl Flow {
                     continue;
                 }
                 let kept = register.size() < 4 && taint.register(index);
-                let lost = derived && !regions.is_address(change.after.general[index]);
-                taint.set_register(index, source || inputs.tainted || lost || kept);
+                let after = change.map(|change| change.after.general[index]);
+                let lost = derived && after.is_some_and(|after| !regions.is_address(after));
+                // The C library keeps the thread's id among its own data.
+                let thread =
+                    instruction.segment_prefix() == Register::FS && after == Some(u64::from(step.thread));
+                taint.set_register(index, source || inputs.tainted || lost || kept || thread);
             } else if let Some(index) = vector(register) {
                 taint.set_vector(index, inputs.tainted);
             }
@@ -134,11 +142,12 @@ impl Flow {
 fn touched(
     instruction: &Instruction,
     step: &StepEntry,
-    change: &RegisterChange,
+    change: Option<&RegisterChange>,
 ) -> Vec<(Access, RuntimeAddr, u16)> {
     if !step.memory.is_empty() {
         return step.memory.iter().map(|it| (it.access, it.address, u16::from(it.size))).collect();
     }
+    let Some(change) = change else { return Vec::new() };
     let operands = operands(instruction, &change.before, &RecordedMemory(&[]));
     let access = |access| match access {
         operands::Access::Read => Access::Read,
@@ -152,7 +161,7 @@ fn inputs(
     instruction: &Instruction,
     used: &[UsedRegister],
     touched: &[(Access, RuntimeAddr, u16)],
-    change: &RegisterChange,
+    change: Option<&RegisterChange>,
     taint: &Taint,
     regions: &Regions,
 ) -> Inputs {
@@ -167,8 +176,9 @@ fn inputs(
                 continue;
             }
             inputs.tainted |= taint.register(index);
-            let value = change.before.general[index];
-            if regions.is_address(value) {
+            if let Some(value) = change.map(|change| change.before.general[index])
+                && regions.is_address(value)
+            {
                 inputs.together |= addresses.iter().any(|other| regions.are_together(*other, value));
                 addresses.push(value);
             }

@@ -17,7 +17,7 @@ const CALLERS: u64 = 0x200;
 /// How far the stack is looked for above the frame.
 const STACK_ABOVE: u64 = 4 << 20;
 /// Addresses this near to each other are taken for one block of memory.
-const NEAR: u64 = 1 << 20;
+const NEAR: u64 = 256 << 10;
 /// Where the heap of a program at a fixed address may lie behind it.
 const FIXED_HEAP: u64 = 1 << 30;
 

@@ -121,14 +121,15 @@ impl<'t> Rewrite<'t> {
             row.syscall =
                 Some(syscall_text::arguments(call, &self.strings, &mut |value| regions.render(value)));
         }
-        let Some(change) = &step.registers else {
-            row.memory = step.memory.iter().map(|memory| self.access(memory)).collect();
-            return row;
-        };
         let before = self.taint.registers();
+        let change = step.registers.as_ref();
         let written = match &code.instruction {
             Some(instruction) => self.flow.follow(instruction, step, change, &mut self.taint, &self.regions),
             None => Written::default(),
+        };
+        let Some(change) = change else {
+            row.memory = step.memory.iter().map(|memory| self.access(memory)).collect();
+            return row;
         };
         let (rsp, moved) = (change.after.general[RSP], stack_move(code));
         if moved == StackMove::Aligned {
