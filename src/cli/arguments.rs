@@ -30,7 +30,7 @@ Examples:
   overstep doctor                                      what this machine can do, and what to change
 
 Not there yet: attaching to a running process, following children (one process of the tree is traced), \
-`validate`, `emulate`, the `instructions` engine, the HTML list format.";
+`validate`, `emulate`, the `instructions` engine.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -1,4 +1,4 @@
-//! `overstep list FILE`: a trace as text, Markdown, CSV or JSON Lines.
+//! `overstep list FILE`: a trace in every format.
 
 use std::io;
 use std::path::PathBuf;
@@ -34,6 +34,7 @@ Examples:
   overstep list t.ostrace --range 10..50
   overstep list t.ostrace --format markdown --columns n,instruction,registers
   overstep list t.ostrace --source --collapse-loops
+  overstep list t.ostrace --format html --source > t.html         to step through in a browser
   overstep list t.ostrace --only calls --depth 0..2
   overstep list t.ostrace --format json | jq -r 'select(.type==\"step\").text'
 
@@ -41,9 +42,7 @@ Documentation: keep a listing that every run repeats, and have CI compare it
   overstep list t.ostrace --stable --format markdown > docs/gcd.md
   overstep list t.ostrace --stable --format markdown --check docs/gcd.md
 
-Exit status: 0 listed, or as GOLDEN; 1 not as GOLDEN; 2 used wrongly, or unable to answer.
-
-Not there yet: format html.";
+Exit status: 0 listed, or as GOLDEN; 1 not as GOLDEN; 2 used wrongly, or unable to answer.";
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let presentation = &arguments.presentation;

@@ -12,13 +12,14 @@ use crate::listing::column::Column;
 use crate::listing::options::{self, Options};
 use crate::listing::palette::Palette;
 use crate::listing::source::{Remap, Sources};
-use crate::listing::{csv, json, markdown, text};
+use crate::listing::{csv, html, json, markdown, text};
 use crate::record::reader::Trace;
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Listing")]
 pub struct Presentation {
-    /// Text for terminals, Markdown for documents, CSV for tables, JSON Lines by the documented contract
+    /// Text for terminals, Markdown for documents, CSV for tables, JSON Lines by the documented contract, HTML to step
+    /// through in a browser
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Columns, in this order [default: as the format has them]
@@ -53,6 +54,7 @@ pub enum Format {
     Markdown,
     Csv,
     Json,
+    Html,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -109,6 +111,19 @@ impl Presentation {
             )
             .next("overstep list FILE --format json | jq '{n, text}' picks fields"));
         }
+        if !self.columns.is_empty() && self.format == Format::Html {
+            return Err(Failure::new(
+                status,
+                "--columns does not apply to HTML, which shows everything there is",
+            ));
+        }
+        if self.stable && self.format == Format::Html {
+            return Err(Failure::new(
+                status,
+                "--stable does not apply to HTML, whose values are those recorded",
+            )
+            .next("--format text, markdown or csv"));
+        }
         if self.stable && self.format == Format::Json {
             return Err(Failure::new(
                 status,
@@ -145,6 +160,7 @@ impl Presentation {
             (Format::Markdown, Markdown::Fenced) => markdown::write_fenced(trace, options, out),
             (Format::Csv, _) => csv::write(trace, options, out),
             (Format::Json, _) => json::write(trace, options, out),
+            (Format::Html, _) => html::write(trace, options, out),
         };
         out.flush()?;
         let missing = options.source.iter().flat_map(|source| source.notices());

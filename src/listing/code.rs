@@ -32,6 +32,7 @@ pub const MODULE_NAME: usize = 17;
 /// One executed instruction in all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
+    pub address: RuntimeAddr,
     pub place: Place,
     /// `a.out+0x1139`, its name in at most [`MODULE_NAME`] columns, or the bare address.
     pub in_module: String,
@@ -143,6 +144,7 @@ impl<'t> CodeTexts<'t> {
         let long_symbol = place.symbol.as_ref().filter(|_| in_symbol.starts_with('…'));
         let long_module = place.module.as_ref().filter(|(name, _)| name.chars().count() > MODULE_NAME);
         Code {
+            address: step.address,
             in_module: place.in_module_within(MODULE_NAME, step.address),
             long_module: long_module.map(|(name, _)| Rc::clone(name)),
             long_symbol: long_symbol.map(|(name, _)| Rc::clone(name)),

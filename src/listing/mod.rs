@@ -18,6 +18,7 @@ mod formats;
 #[cfg(test)]
 mod golden;
 mod hex;
+pub mod html;
 pub mod json;
 mod json_lines;
 mod json_registers;

@@ -47,6 +47,11 @@ impl Folds {
         Self(folds)
     }
 
+    /// Every call that has some.
+    pub fn calls(&self) -> impl Iterator<Item = (u64, &[Fold])> {
+        self.0.iter().map(|(call, folds)| (*call, folds.as_slice()))
+    }
+
     /// The folds of one call, by their first row.
     #[must_use]
     pub fn of_call(&self, call: u64) -> &[Fold] {
