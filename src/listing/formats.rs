@@ -134,5 +134,5 @@ fn selections_keep_a_calls_frame() {
         2,
         "the row and what ended the call"
     );
-    assert_eq!(listed(Selection { threads: vec![1], ..all() }), [String::new(); 0]);
+    assert!(listed(Selection { threads: vec![1], ..all() }).is_empty());
 }

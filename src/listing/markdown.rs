@@ -210,7 +210,7 @@ impl Tables<'_> {
             self.line.extend(std::iter::repeat_n("&emsp;", (text.len() - trimmed.len()) / INDENT));
             match column {
                 Column::Ordinal | Column::Call | Column::Thread | Column::Depth => {
-                    self.line.push_str(trimmed)
+                    self.line.push_str(trimmed);
                 }
                 _ => push_code(&mut self.line, trimmed),
             }

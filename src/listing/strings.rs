@@ -99,7 +99,7 @@ fn quoted(bytes: &[u8]) -> Option<String> {
 }
 
 /// What an operand of these bytes reads as: `'h'`, or `"hello"` where at least four characters are followed by nothing
-/// but zeros. Pointers often consist of printable bytes and are none.
+/// but zeros; in a vector, by a zero. Pointers often consist of printable bytes and are none.
 #[must_use]
 pub fn operand(bytes: &[u8]) -> Option<String> {
     let printable = |byte: &u8| (b' '..=b'~').contains(byte);
@@ -108,12 +108,16 @@ pub fn operand(bytes: &[u8]) -> Option<String> {
         return printable(byte).then(|| if c == '\'' { "'\\''".to_owned() } else { format!("'{c}'") });
     }
     const FEWEST: usize = 4;
+    const VECTOR: usize = 8;
     let length = bytes.iter().position(|byte| !printable(byte)).unwrap_or(bytes.len());
-    let rest_is_zero = bytes[length..].iter().all(|byte| *byte == 0);
-    if length < FEWEST || !rest_is_zero || looks_like_pointer(bytes) {
+    let rest = &bytes[length..];
+    // A vector that searches a string reads beyond its end.
+    let ends = if bytes.len() > VECTOR { rest.first() } else { rest.iter().find(|byte| **byte != 0) };
+    if length < FEWEST || ends.is_some_and(|byte| *byte != 0) || looks_like_pointer(bytes) {
         return None;
     }
-    quoted(&bytes[..length])
+    let text = quoted(&bytes[..length])?;
+    Some(if rest.iter().all(|byte| *byte == 0) { text } else { text + "…" })
 }
 
 /// Whether Linux gives programs such addresses: position-independent programs and their heap from 0x55…, everything
@@ -137,6 +141,8 @@ mod tests {
         assert_eq!(operand(b"say \"hi\"").as_deref(), Some("\"say \\\"hi\\\"\""));
         assert_eq!(operand(b"abc\0"), None, "too short to be sure");
         assert_eq!(operand(b"hello\0wo"), None, "two things in one");
+        assert_eq!(operand(b"hello, world\0abc").as_deref(), Some("\"hello, world\"…"));
+        assert_eq!(operand(b"hello\x01234567890"), None);
         assert_eq!(operand(&0x5555_5555_6040_u64.to_le_bytes()), None, "a pointer");
     }
 

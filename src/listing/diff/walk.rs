@@ -50,7 +50,7 @@ impl Walk<'_> {
             self.met(&a, &b);
         } else {
             self.result.different += u64::from(a.is_step());
-            self.diverge(&[a.clone()], &[b], differences);
+            self.diverge(std::slice::from_ref(&a), &[b], differences);
             self.pass(1, 1);
         }
         self.recent.push_back(a);

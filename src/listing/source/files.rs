@@ -21,25 +21,28 @@ impl Remap {
     }
 }
 
+/// The lines of one file.
+pub type Lines = Rc<Vec<String>>;
+
 /// The lines of each file; a file that cannot be read is said once.
 #[derive(Debug, Default)]
 pub struct Files {
-    texts: RefCell<HashMap<Rc<Path>, Option<Rc<Vec<String>>>>>,
+    texts: RefCell<HashMap<Rc<Path>, Option<Lines>>>,
     unreadable: RefCell<Vec<String>>,
 }
 
 impl Files {
     /// The lines of the file, without line ends; `None` where it cannot be read.
-    pub fn lines(&self, path: &Rc<Path>) -> Option<Rc<Vec<String>>> {
+    pub fn lines(&self, path: &Rc<Path>) -> Option<Lines> {
         let mut texts = self.texts.borrow_mut();
         texts.entry(Rc::clone(path)).or_insert_with(|| self.read(path)).clone()
     }
 
-    fn read(&self, path: &Path) -> Option<Rc<Vec<String>>> {
+    fn read(&self, path: &Path) -> Option<Lines> {
         match fs::read(path) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
-                Some(Rc::new(text.lines().map(|line| crate::listing::visible::tabs(line)).collect()))
+                Some(Rc::new(text.lines().map(crate::listing::visible::tabs).collect()))
             }
             Err(error) => {
                 let reason = error.to_string();

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::brief::brief;
 use super::shorten::shortened;
 use super::sources::Ranged;
 use super::{Frame, Location, Remap, Sources};
@@ -80,7 +81,7 @@ impl Sources {
 fn location(frames: &[SourceFrame<'_>], names: &Names) -> Location {
     let frame = |frame: &SourceFrame<'_>| {
         let (path, file) = names.get(frame.file)?.clone();
-        let function = frame.function.map(|name| visible(&demangle(name)).into());
+        let function = frame.function.map(|name| visible(&brief(&demangle(name))).into());
         Some(Frame { function, path, file, line: frame.line })
     };
     Location { frames: frames.iter().filter_map(frame).collect() }

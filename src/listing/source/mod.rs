@@ -1,5 +1,6 @@
 //! The source lines that rows come from.
 
+mod brief;
 mod files;
 #[cfg(feature = "dwarf")]
 mod load;

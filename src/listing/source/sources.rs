@@ -16,6 +16,9 @@ pub struct Sources {
     pub(super) missing: Vec<String>,
 }
 
+/// Unreadable files that are named one by one.
+const NAMED: usize = 3;
+
 /// Code that comes from one line.
 #[derive(Debug)]
 pub(super) struct Ranged {
@@ -51,9 +54,13 @@ impl Sources {
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
         let mut notices = self.missing.clone();
-        notices.extend(self.files.unreadable().into_iter().map(|what| {
+        let unreadable = self.files.unreadable();
+        notices.extend(unreadable.iter().take(NAMED).map(|what| {
             format!("{what}; its lines are named without their text (--remap FROM=TO finds it elsewhere)")
         }));
+        if let more @ 1.. = unreadable.len().saturating_sub(NAMED) {
+            notices.push(format!("{more} more source files cannot be read"));
+        }
         notices
     }
 }

@@ -65,7 +65,7 @@ fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> (u
         let bit = 1 << (it.register().full_register() as usize - Register::RAX as usize);
         match it.access() {
             OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
-                read |= bit
+                read |= bit;
             }
             OpAccess::Write | OpAccess::CondWrite => written |= bit,
             _ => {}

@@ -156,7 +156,7 @@ fn extent(module: &Module) -> Range<u64> {
     let code = code.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0);
     let known = Elf::open(Path::new(&module.path)).ok();
     let known = known.filter(|elf| elf.build_id().unwrap_or_default() == module.build_id);
-    let segments = known.iter().flat_map(|elf| elf.segments());
+    let segments = known.iter().flat_map(Elf::segments);
     let segments = segments.map(|segment| {
         let RuntimeAddr(start) = segment.start.at(module.bias);
         start & !0xfff..start.wrapping_add(segment.size).next_multiple_of(0x1000)

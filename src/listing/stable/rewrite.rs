@@ -260,7 +260,7 @@ impl<'t> Rewrite<'t> {
             }
             let was_written = written.registers >> index & 1 != 0;
             let (unknown, unknown_now) = (tainted >> index & 1 != 0, self.taint.register(index));
-            if !was_written && before == after || was_written && !unknown && !unknown_now && before == after {
+            if before == after && !(was_written && (unknown || unknown_now)) {
                 continue;
             }
             let before = match index {
