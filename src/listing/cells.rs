@@ -1,8 +1,11 @@
 //! What a row says in each column, for terminals and documents alike.
 
+use std::rc::Rc;
+
 use super::changes;
 use super::column::Column;
 use super::hex;
+use super::kind::Kind;
 use super::layout::{DEEPEST, INDENT};
 use super::line::Line;
 use super::palette::Palette;
@@ -106,6 +109,14 @@ impl<'t> Cells<'t> {
             push_indent(line, row.entry.depth);
         }
         let stable = row.stable.as_ref().and_then(|stable| stable.instruction.as_deref());
+        let Palette { call, branch, end, .. } = self.palette;
+        let style = match row.code.kind {
+            Kind::Call | Kind::Return => call,
+            Kind::Jump | Kind::Conditional => branch,
+            Kind::Other if row.entry.syscall.is_some() => branch,
+            Kind::Other => "",
+        };
+        line.style(style);
         line.push(match self.reader {
             _ if stable.is_some() => stable.unwrap_or_default(),
             Reader::Terminal => &row.code.cell,
@@ -117,6 +128,13 @@ impl<'t> Cells<'t> {
         if let Some(arrow) = taken(row).filter(|_| self.reader != Reader::Program) {
             line.push(arrow);
         }
+        line.style(if style.is_empty() { "" } else { end });
+    }
+
+    /// The text that a pointer leads to, among the program's constants.
+    #[must_use]
+    pub fn string(&self, address: u64) -> Option<Rc<str>> {
+        self.strings.at(address)
     }
 
     fn push_changed(&self, line: &mut Line, row: &StepRow) {

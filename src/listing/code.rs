@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iced_x86::{
-    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, Mnemonic, NasmFormatter, OpKind,
-    SymbolResolver, SymbolResult,
+    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, NasmFormatter, SymbolResolver,
+    SymbolResult,
 };
 
 use super::hex;
+use super::kind::{Kind, may_return, touches_memory};
 use super::options::{Options, Syntax};
 use super::place::{Place, file_name};
 use super::source::{Location, Sources};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
-use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
 use crate::record::reader::{CodeBytes, StepEntry, Symbol, Trace};
 
@@ -64,30 +64,6 @@ pub struct Code {
     pub length: u64,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
-}
-
-/// What a reader looks for a row by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Call,
-    Return,
-    Jump,
-    Conditional,
-    Other,
-}
-
-impl Kind {
-    fn of(instruction: &Instruction) -> Self {
-        match Class::of(instruction) {
-            Class::Call { .. } => Self::Call,
-            Class::Return => Self::Return,
-            Class::Jump { .. } => Self::Jump,
-            Class::Conditional => Self::Conditional,
-            Class::Far if matches!(instruction.mnemonic(), Mnemonic::Call) => Self::Call,
-            Class::Far => Self::Return,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// Turns a trace's instructions into [`Code`].
@@ -212,18 +188,6 @@ impl<'t> CodeTexts<'t> {
         let short = place.in_symbol_within(NAME).unwrap_or_else(|| place.in_module_within(MODULE_NAME, at));
         Some(Target { address, name, short })
     }
-}
-
-/// Whether the instruction can be the last of a frame that is left as by a return.
-fn may_return(instruction: &Instruction) -> bool {
-    matches!(Class::of(instruction), Class::Return | Class::Far | Class::Jump { .. } | Class::Conditional)
-}
-
-/// Whether an operand is memory, or the stack is used.
-fn touches_memory(instruction: &Instruction) -> bool {
-    let accesses = instruction.is_stack_instruction() || instruction.is_string_instruction();
-    let explicit = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-    accesses || explicit && !matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
 }
 
 #[derive(Clone)]

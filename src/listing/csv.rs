@@ -27,7 +27,7 @@ const BETWEEN: &str = "; ";
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
     let mut rows = Shown::new(trace, options);
     let mut records = Records {
-        columns: options.columns_or(&Column::TABLE),
+        columns: columns(options),
         cells: Cells::new(trace, Palette::PLAIN, Reader::Program),
         cell: Line::default(),
         record: String::new(),
@@ -57,8 +57,18 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
     Ok(rows.finish())
 }
 
+/// With source lines, where those are wanted, behind the symbol.
+fn columns(options: &Options) -> Vec<Column> {
+    let mut columns = options.columns_or(&Column::TABLE).to_vec();
+    if options.source.is_some() && options.columns.is_empty() {
+        let symbol = columns.iter().position(|column| *column == Column::Symbol);
+        columns.insert(symbol.map_or(0, |at| at + 1), Column::Source);
+    }
+    columns
+}
+
 struct Records<'t> {
-    columns: &'t [Column],
+    columns: Vec<Column>,
     cells: Cells<'t>,
     cell: Line,
     record: String,
@@ -73,7 +83,7 @@ struct Records<'t> {
 impl Records<'_> {
     fn write_header(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.record.clear();
-        for column in self.columns {
+        for column in &self.columns {
             self.record.push_str(column.name());
             self.record.push(',');
         }
@@ -94,7 +104,7 @@ impl Records<'_> {
             return Ok(());
         };
         self.record.clear();
-        for column in self.columns {
+        for column in &self.columns {
             match column {
                 Column::Call => self.record.push_str(&call.to_string()),
                 Column::Thread => self.record.push_str(&thread.to_string()),
@@ -108,7 +118,7 @@ impl Records<'_> {
     fn write_step(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
         self.thread = row.stable.as_ref().map_or(u64::from(row.entry.thread), |stable| stable.thread);
         self.record.clear();
-        for column in self.columns {
+        for column in &self.columns {
             self.cell.clear();
             self.cells.push(&mut self.cell, *column, row);
             push_field(&mut self.record, self.cell.as_str());

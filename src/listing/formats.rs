@@ -6,7 +6,7 @@ use super::column::Column;
 use super::golden::{compare, mixed, text_of};
 use super::options::Options;
 use super::selection::{Only, Selection};
-use super::{csv, markdown};
+use super::{csv, html, markdown};
 use crate::check::synthetic::gcd_call;
 use crate::record::reader::Trace;
 
@@ -135,4 +135,15 @@ fn selections_keep_a_calls_frame() {
         "the row and what ended the call"
     );
     assert!(listed(Selection { threads: vec![1], ..all() }).is_empty());
+}
+
+#[test]
+fn golden_rows_of_the_explorer() {
+    let mut out = Vec::new();
+    html::write(&mixed().read(), &Options::default(), &mut out).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    let rows = page.split("id=\"data-rows\">\n").nth(1).unwrap().split("</script>").next().unwrap();
+    let tables = page.split("id=\"data-tables\">").nth(1).unwrap().split("</script>").next().unwrap();
+    compare("mixed.html.rows", &format!("{rows}{tables}\n"));
+    assert!(!page.contains("http://") && !page.contains("https://"), "nothing is loaded from anywhere");
 }

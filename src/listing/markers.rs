@@ -41,9 +41,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Fault { signal, address } => {
             format!("fault {signal} {} at {}", names::signal(signal), full(address))
         }
-        Marker::Native { target, resume } => {
-            format!("native: {}, stepped again from {}", full(target), short(resume))
-        }
+        Marker::Native { target, resume } => native(&full(target), &short(resume)),
         Marker::Rseq { start, end } => {
             format!("rseq critical section {} – {}, run natively", full(start), short(end))
         }
@@ -95,6 +93,12 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
 #[must_use]
 pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
     format!("leave without a return (longjmp or unwinding), {}", result(rax, xmm0))
+}
+
+/// A stretch out of scope.
+#[must_use]
+pub fn native(target: &str, resume: &str) -> String {
+    format!("native: {target}, stepped again from {resume}")
 }
 
 /// What a parent sees of the status that a process passed to `exit`: its lowest byte (`man 3 exit`).

@@ -5,11 +5,14 @@ use std::rc::Rc;
 use super::by_call::{ByCall, call_of, thread_of};
 use super::code::{Code, CodeTexts};
 use super::ending::Ending;
+use super::kind::Kind;
 use super::loops::Fold;
 use super::markers;
+use super::native_names::NativeNames;
 use super::open_call::OpenCall;
 use super::options::{Options, Values};
 use super::stable::{Rewrite, StableMarker, StableRow};
+use crate::address::RuntimeAddr;
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
 use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
@@ -98,6 +101,9 @@ pub struct Rows<'t> {
     codes: CodeTexts<'t>,
     /// Says rows as every run has them, where that is wanted.
     rewrite: Option<Box<Rewrite<'t>>>,
+    native: NativeNames,
+    /// Where the last call led.
+    called: RuntimeAddr,
     summary: Summary,
     open: OpenCall,
     /// Read already, and held back by the end of the call before it.
@@ -113,6 +119,8 @@ impl<'t> Rows<'t> {
             entries: ByCall::new(trace),
             codes: CodeTexts::new(trace, options),
             rewrite: (options.values == Values::Stable).then(|| Box::new(Rewrite::new(trace))),
+            native: NativeNames::default(),
+            called: RuntimeAddr(0),
             summary: Summary::of_counters(counters.entered, counters.traced),
             open: OpenCall::default(),
             held: None,
@@ -133,6 +141,9 @@ impl<'t> Rows<'t> {
                 let code = self.codes.of(&entry);
                 let stable = self.rewrite.as_mut().map(|it| Box::new(it.step(&entry, &code)));
                 let row = StepRow { entry, code, stable };
+                if row.code.kind == Kind::Call {
+                    self.called = row.entry.next;
+                }
                 self.open.step(&row);
                 Row::Step(row)
             }
@@ -146,6 +157,10 @@ impl<'t> Rows<'t> {
         let (occasion, text) = match marker {
             Marker::Leave { rax, xmm0 } if self.open.left_without_return() => {
                 (Occasion::Discarded { rax, xmm0 }, markers::discarded(rax, xmm0))
+            }
+            Marker::Native { target, resume } => {
+                let text = self.native.text(self.trace, self.called, target, resume);
+                (Occasion::Recorded(marker), text)
             }
             marker => (Occasion::Recorded(marker), markers::text(self.trace, &marker)),
         };

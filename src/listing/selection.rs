@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::code::Kind;
+use super::kind::Kind;
 use super::rows::{MarkerRow, Occasion, StepRow};
 use crate::image::glob::glob;
 

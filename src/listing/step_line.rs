@@ -34,6 +34,12 @@ impl<'t> StepLines<'t> {
         }
     }
 
+    /// What fills the columns.
+    #[must_use]
+    pub const fn cells(&self) -> &Cells<'t> {
+        &self.cells
+    }
+
     /// Puts the rows that follow into columns that fit `rows`.
     pub fn lay_out<'r>(&mut self, rows: impl Iterator<Item = &'r Row>) {
         self.layout = Layout::fitting(&self.columns, &self.cells, rows);

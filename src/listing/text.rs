@@ -101,7 +101,7 @@ impl CallWriter<'_> {
                 let palette = &self.options.palette;
                 match &row.occasion {
                     Occasion::Recorded(Marker::Enter { registers, .. }) => {
-                        call_block::write_entry(self.trace, row, registers, palette, out)?;
+                        call_block::write_entry(self.trace, row, registers, self.steps.cells(), out)?;
                         out.write_all(self.steps.heading().as_bytes())
                     }
                     Occasion::Recorded(Marker::Leave { rax, xmm0 }) => {

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::address::RuntimeAddr;
-use crate::listing::code::{Code, Kind};
+use crate::listing::code::Code;
 use crate::listing::hex;
+use crate::listing::kind::Kind;
 use crate::listing::loops::{Fold, Folds};
 use crate::listing::source::{Location, Sources};
 use crate::record::reader::Trace;

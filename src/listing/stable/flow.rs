@@ -1,33 +1,16 @@
 //! How one instruction carries values on.
 
-use iced_x86::{
-    Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits, UsedRegister,
-};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, UsedRegister};
 
+use super::inputs::{Inputs, inputs, touched};
+use super::operand_kinds::{general, rflags, vector, writes};
 use super::regions::Regions;
 use super::taint::Taint;
-use crate::address::RuntimeAddr;
-use crate::check::recorded_memory::RecordedMemory;
 use crate::image::class::Class;
 use crate::image::decode::warm_up;
-use crate::image::operands::{self, operands};
 use crate::record::reader::StepEntry;
 use crate::record::step::{Access, RegisterChange};
 use crate::registers::{R11, RAX, RCX, RSP, flag};
-
-/// iced's bits of the flags that listings name, and the CPU's.
-const FLAGS: [(u32, u64); 7] = [
-    (RflagsBits::CF, flag::CF),
-    (RflagsBits::PF, flag::PF),
-    (RflagsBits::AF, flag::AF),
-    (RflagsBits::ZF, flag::ZF),
-    (RflagsBits::SF, flag::SF),
-    (RflagsBits::DF, flag::DF),
-    (RflagsBits::OF, flag::OF),
-];
-
-/// Offsets from fs of the stack guard and the pointer guard (glibc `sysdeps/x86_64/nptl/tls.h`, tcbhead_t).
-const GUARDS: [u64; 2] = [0x28, 0x30];
 
 /// What an instruction wrote.
 #[derive(Clone, Debug, Default)]
@@ -48,18 +31,6 @@ impl Default for Flow {
         warm_up(); // what lists the operands of instructions
         Self { factory: InstructionInfoFactory::new() }
     }
-}
-
-/// What went into the result of an instruction.
-#[derive(Clone, Copy, Debug, Default)]
-struct Inputs {
-    tainted: bool,
-    /// Registers that hold addresses.
-    addresses: u32,
-    /// Two of them lie in one region, so that their difference is the same in every run.
-    together: bool,
-    /// The stack guard or the pointer guard is read.
-    guard: bool,
 }
 
 impl Flow {
@@ -138,81 +109,6 @@ impl Flow {
     }
 }
 
-/// The memory that the instruction touched: as recorded, or by its operands.
-fn touched(
-    instruction: &Instruction,
-    step: &StepEntry,
-    change: Option<&RegisterChange>,
-) -> Vec<(Access, RuntimeAddr, u16)> {
-    if !step.memory.is_empty() {
-        return step.memory.iter().map(|it| (it.access, it.address, u16::from(it.size))).collect();
-    }
-    let Some(change) = change else { return Vec::new() };
-    let operands = operands(instruction, &change.before, &RecordedMemory(&[]));
-    let access = |access| match access {
-        operands::Access::Read => Access::Read,
-        operands::Access::Write => Access::Write,
-        operands::Access::ReadWrite => Access::ReadWrite,
-    };
-    operands.as_slice().iter().map(|it| (access(it.access), it.address, it.size)).collect()
-}
-
-fn inputs(
-    instruction: &Instruction,
-    used: &[UsedRegister],
-    touched: &[(Access, RuntimeAddr, u16)],
-    change: Option<&RegisterChange>,
-    taint: &Taint,
-    regions: &Regions,
-) -> Inputs {
-    let mut inputs = Inputs::default();
-    let mut addresses = Vec::new();
-    for register in used.iter().filter(|it| reads(it.access())).map(UsedRegister::register) {
-        if only_addresses(instruction, register) {
-            continue;
-        }
-        if let Some(index) = general(register) {
-            if index == RSP && instruction.is_stack_instruction() {
-                continue;
-            }
-            inputs.tainted |= taint.register(index);
-            if let Some(value) = change.map(|change| change.before.general[index])
-                && regions.is_address(value)
-            {
-                inputs.together |= addresses.iter().any(|other| regions.are_together(*other, value));
-                addresses.push(value);
-            }
-        } else if let Some(index) = vector(register) {
-            inputs.tainted |= taint.vector(index);
-        }
-    }
-    inputs.tainted |= rflags(instruction.rflags_read()) & taint.flags != 0;
-    for (access, address, size) in touched {
-        inputs.tainted |= *access != Access::Write && taint.memory(address.0, u64::from(*size));
-    }
-    let guard = instruction.segment_prefix() == Register::FS
-        && instruction.memory_base() == Register::None
-        && GUARDS.contains(&instruction.memory_displacement64());
-    inputs.tainted |= guard;
-    inputs.guard = guard;
-    inputs.addresses = addresses.len() as u32;
-    inputs
-}
-
-/// Whether the register serves only to compute an address: what is loaded from there does not come from it.
-fn only_addresses(instruction: &Instruction, register: Register) -> bool {
-    let full = register.full_register();
-    if matches!(instruction.mnemonic(), Mnemonic::Lea) {
-        return false;
-    }
-    let addresses = [instruction.memory_base(), instruction.memory_index()];
-    let operand =
-        |i| instruction.op_kind(i) == OpKind::Register && instruction.op_register(i).full_register() == full;
-    let explicit = (0..instruction.op_count()).any(operand);
-    let string = instruction.is_string_instruction() && general(register).is_some_and(|index| index != RAX);
-    string || !explicit && addresses.iter().any(|it| *it != Register::None && it.full_register() == full)
-}
-
 /// Whether the result depends on nothing but the lowest four bits of an address, which are the same in every run.
 fn keeps_alignment_only(instruction: &Instruction) -> bool {
     let masks = matches!(instruction.mnemonic(), Mnemonic::And | Mnemonic::Test);
@@ -256,25 +152,4 @@ fn is_source(instruction: &Instruction) -> bool {
             | Mnemonic::Rdgsbase
             | Mnemonic::Xbegin
     )
-}
-
-/// The flags that iced names, as bits of RFLAGS.
-fn rflags(bits: u32) -> u64 {
-    FLAGS.iter().filter(|(iced, _)| bits & iced != 0).fold(0, |all, (_, bit)| all | bit)
-}
-
-fn general(register: Register) -> Option<usize> {
-    register.is_gpr().then(|| register.full_register() as usize - Register::RAX as usize)
-}
-
-fn vector(register: Register) -> Option<usize> {
-    register.is_vector_register().then(|| register.number())
-}
-
-const fn reads(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
-}
-
-const fn writes(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }

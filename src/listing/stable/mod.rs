@@ -2,12 +2,16 @@
 
 mod arguments;
 mod flow;
+mod inputs;
+mod operand_kinds;
 mod regions;
 mod rewrite;
 mod row;
+mod stack_move;
 mod taint;
 #[cfg(test)]
 mod tests;
+mod volatile;
 
 pub use rewrite::Rewrite;
 pub use row::{StableAccess, StableMarker, StableRow};

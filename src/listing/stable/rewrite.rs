@@ -7,32 +7,19 @@ use super::arguments::{self, ORDER};
 use super::flow::{Flow, Written};
 use super::regions::Regions;
 use super::row::{StableAccess, StableMarker, StableRow};
+use super::stack_move::{StackMove, stack_move};
 use super::taint::Taint;
+use super::volatile::{VOLATILE, fill, function_at};
 use crate::address::RuntimeAddr;
-use crate::listing::code::{Code, Kind};
+use crate::listing::code::Code;
+use crate::listing::kind::Kind;
 use crate::listing::strings::{self, Strings};
 use crate::listing::syscall_text;
 use crate::listing::{changes, hex, markers};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
 use crate::record::step::{MemoryAccess, RegisterChange};
-use crate::registers::{GENERAL_NAMES, RAX, RDI, RSI, RSP, Registers};
-use iced_x86::{Mnemonic, OpKind, Register};
-
-/// Functions that answer something else each time, or on each machine.
-const VOLATILE: &[&str] = &[
-    "clock",
-    "clock_gettime",
-    "getpid",
-    "getppid",
-    "getrandom",
-    "gettid",
-    "gettimeofday",
-    "random",
-    "syscall",
-    "time",
-    "uname",
-];
+use crate::registers::{GENERAL_NAMES, RAX, RDI, RSP, Registers};
 
 /// Where a reader of the rows so far stands.
 pub struct Rewrite<'t> {
@@ -53,36 +40,6 @@ pub struct Rewrite<'t> {
     last: Registers,
     /// Where the last call led.
     called: RuntimeAddr,
-}
-
-/// What an instruction does to RSP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StackMove {
-    /// Aligns it to more than the sixteen bytes that every run shares.
-    Aligned,
-    /// Sets it to what was kept elsewhere.
-    Set,
-    Other,
-}
-
-fn stack_move(code: &Code) -> StackMove {
-    let Some(instruction) = &code.instruction else { return StackMove::Other };
-    let sets = instruction.op_count() > 0 && instruction.op0_register() == Register::RSP;
-    match instruction.mnemonic() {
-        Mnemonic::And if sets && instruction.op1_kind() != OpKind::Register => {
-            let wide = (instruction.immediate(1) as i64) < -16;
-            if wide { StackMove::Aligned } else { StackMove::Other }
-        }
-        Mnemonic::Leave => StackMove::Set,
-        Mnemonic::Mov | Mnemonic::Lea if sets => StackMove::Set,
-        _ => StackMove::Other,
-    }
-}
-
-/// The name of the function at `address`, without what is said about how it is reached.
-fn function_at(trace: &Trace, address: RuntimeAddr) -> String {
-    let name = trace.symbol(address).map_or("", |hit| &hit.symbol.name);
-    name.split('@').next().unwrap_or_default().trim_start_matches("__vdso_").to_owned()
 }
 
 impl<'t> Rewrite<'t> {
@@ -177,7 +134,7 @@ impl<'t> Rewrite<'t> {
                 let names = [function_at(self.trace, self.called), function_at(self.trace, target)];
                 let volatile = names.iter().find(|name| VOLATILE.contains(&name.as_str()));
                 if let Some(name) = volatile {
-                    self.fill_volatile(name);
+                    fill(name, &self.last, &mut self.taint);
                 }
                 self.taint.ran_natively(vdso || volatile.is_some());
                 self.flags = 0;
@@ -210,19 +167,6 @@ impl<'t> Rewrite<'t> {
             return None;
         }
         Some(code.text.replace(&raw, &self.regions.name(target)?))
-    }
-
-    /// What a function out of scope wrote through its arguments.
-    fn fill_volatile(&mut self, function: &str) {
-        const TIME: u64 = 16;
-        let (first, second) = (self.last.general[RDI], self.last.general[RSI]);
-        match function {
-            "clock_gettime" => self.taint.set_memory(second, TIME, true),
-            "gettimeofday" | "time" => self.taint.set_memory(first, TIME, true),
-            "getrandom" => self.taint.set_memory(first, second, true),
-            "uname" => self.taint.set_memory(first, size_of::<libc::utsname>() as u64, true),
-            _ => {}
-        }
     }
 
     fn thread(&mut self, thread: u32) -> u64 {
