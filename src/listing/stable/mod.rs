@@ -14,7 +14,4 @@ mod tests;
 mod volatile;
 
 pub use rewrite::Rewrite;
-pub use row::{StableAccess, StableMarker, StableRow};
-
-/// Stands for a value that another run would not repeat.
-pub const MASKED: &str = "?";
+pub use row::{MASKED, StableAccess, StableMarker, StableRow};

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::MASKED;
 use super::arguments::{self, ORDER};
 use super::flow::{Flow, Written};
 use super::regions::Regions;
-use super::row::{StableAccess, StableMarker, StableRow};
+use super::row::{MASKED, StableAccess, StableMarker, StableRow};
 use super::stack_move::{StackMove, stack_move};
 use super::taint::Taint;
 use super::volatile::{VOLATILE, fill, function_at};

@@ -2,6 +2,9 @@
 
 use crate::record::step::Access;
 
+/// Stands for a value that another run would not repeat.
+pub const MASKED: &str = "?";
+
 /// What a step did, in words that do not depend on the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StableRow {
