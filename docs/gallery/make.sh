@@ -11,6 +11,7 @@ sources=$here/../../fixtures/gallery
 check=
 if [ "${1-}" = --check ]; then check=yes; shift; fi
 overstep=${1-overstep}
+case $overstep in */*) overstep=$(cd "$(dirname "$overstep")" && pwd)/$(basename "$overstep") ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0

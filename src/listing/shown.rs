@@ -18,6 +18,8 @@ pub struct Shown<'t> {
     /// The fold of this call that rows have come to: an index, and how far it is.
     at_fold: AtFold,
     selection: Selection,
+    /// [`Selection::is_everything`], which is asked for every row.
+    everything: bool,
     /// The beginning of the call being read, until a row of it is listed.
     beginning: Option<Row>,
     /// Whether a row of this call was listed, and whether the one read last was.
@@ -50,6 +52,7 @@ impl<'t> Shown<'t> {
             rows: Rows::new(trace, options),
             folds: (options.loops == Loops::Collapsed).then(|| Folds::of(trace)),
             at_fold: AtFold::default(),
+            everything: options.selection.is_everything(),
             selection: options.selection.clone(),
             beginning: None,
             listed: Listed::default(),
@@ -174,7 +177,7 @@ impl Iterator for Shown<'_> {
             self.keep_last(most);
             return self.ready.pop_front();
         }
-        if self.selection.is_everything() {
+        if self.everything {
             return self.next_unfolded();
         }
         self.next_admitted()

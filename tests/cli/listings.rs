@@ -221,3 +221,16 @@ fn options_that_make_no_sense_say_what_does() {
         assert!(refused.stderr.contains(words), "{options:?}: {}", refused.stderr);
     }
 }
+
+#[test]
+fn a_native_call_is_named_though_nothing_of_it_was_recorded() {
+    const TEST: &str = "a_native_call_is_named";
+    let Some(program) = Program::compile(TEST, GCD, &["-Wl,-z,now"]) else { return };
+    let trace = program.directory().join("t.ostrace");
+    if again(TEST, &program, "main", &trace, &[]).is_none() {
+        return;
+    }
+    let listed = list(&trace, &[]).stdout;
+    let native = listed.lines().find(|line| line.contains("native: printf@plt → "));
+    assert!(native.is_some_and(|line| line.contains("printf (libc.so")), "{listed}");
+}
