@@ -131,6 +131,12 @@ impl<'t> Cells<'t> {
         line.style(if style.is_empty() { "" } else { end });
     }
 
+    /// Who reads them.
+    #[must_use]
+    pub const fn reader(&self) -> Reader {
+        self.reader
+    }
+
     /// The text that a pointer leads to, among the program's constants.
     #[must_use]
     pub fn string(&self, address: u64) -> Option<Rc<str>> {

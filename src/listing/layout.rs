@@ -1,6 +1,6 @@
 //! Where a call's columns start, from a look at its first rows.
 
-use super::cells::Cells;
+use super::cells::{Cells, Reader, taken};
 use super::column::Column;
 use super::line::Line;
 use super::rows::{Row, StepRow};
@@ -61,6 +61,19 @@ impl Layout {
 }
 
 fn width_of(column: Column, cells: &Cells<'_>, row: &StepRow, scratch: &mut Line) -> usize {
+    // The usual columns are only looked at: a listing of short calls lays out as many rows as it writes.
+    let plain = cells.reader() == Reader::Terminal && row.stable.is_none();
+    match column {
+        Column::Ordinal => return 0,
+        Column::Module if plain => return row.code.in_module.chars().count(),
+        Column::Symbol if plain => return row.code.in_symbol.chars().count(),
+        Column::Bytes => return row.code.hex.len(),
+        Column::Instruction if plain && row.entry.count.is_none() && row.entry.depth <= DEEPEST => {
+            let arrow = taken(row).map_or(0, |arrow| arrow.chars().count());
+            return INDENT * row.entry.depth as usize + row.code.cell.chars().count() + arrow;
+        }
+        _ => {}
+    }
     scratch.clear();
     cells.push(scratch, column, row);
     scratch.width()

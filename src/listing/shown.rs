@@ -170,6 +170,9 @@ impl Iterator for Shown<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Row> {
+        if self.everything && self.folds.is_none() {
+            return self.rows.next();
+        }
         if self.exhausted {
             return self.ready.pop_front();
         }
