@@ -22,6 +22,17 @@ pub fn of_process(pid: libc::pid_t) -> u64 {
 /// CPU time that a whole run of `command` took, its waited-for children included. `None` when it does not start
 /// or fails.
 pub fn of_run(command: &mut Command) -> Option<u64> {
+    let usage = usage_of_run(command)?;
+    let nanoseconds = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec) as u64 * 1000;
+    Some(nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime))
+}
+
+/// The most memory that a run of `command` had resident, in KiB (getrusage(2)).
+pub fn peak_of_run(command: &mut Command) -> Option<u64> {
+    usage_of_run(command).map(|usage| usage.ru_maxrss as u64)
+}
+
+fn usage_of_run(command: &mut Command) -> Option<libc::rusage> {
     let child: Child = command.spawn().ok()?;
     let mut status = 0;
     // SAFETY: plain numbers, for which zeros are values.
@@ -31,8 +42,7 @@ pub fn of_run(command: &mut Command) -> Option<u64> {
     // - the child is waited for here and nowhere else: `Child` does not wait when dropped.
     let waited = unsafe { libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
     let ended_well = waited == child.id() as i32 && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
-    let nanoseconds = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec) as u64 * 1000;
-    ended_well.then(|| nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime))
+    ended_well.then_some(usage)
 }
 
 fn read(clock: libc::clockid_t) -> u64 {

@@ -26,11 +26,12 @@ Examples:
   overstep trace -f gcd -- ./a.out 48 18               run it; the listing follows its output
   overstep trace -f gcd -o t.ostrace -- ./a.out 48 18  keep the trace, then list or check it:
   overstep list t.ostrace; overstep check t.ostrace
+  overstep diff good.ostrace bad.ostrace               where two runs part, and in what
   overstep doctor                                      what this machine can do, and what to change
+  overstep validate                                    whether this machine's overflow signals come where they should
   overstep emulate -- perf stat -e instructions:u true count where there is no counter
 
-Not there yet: attaching to a running process, following children (one process of the tree is traced), \
-`diff`, list formats beyond text and JSON.";
+Not there yet: attaching to a running process, following children (one process of the tree is traced).";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -40,6 +41,8 @@ pub enum Command {
     Trace(super::trace::Arguments),
     /// List a recorded trace
     List(super::list::Arguments),
+    /// Compare two traces: where they part, in what, and where they meet again
+    Diff(super::diff::Arguments),
     /// Check a recorded trace against what the CPU had to do, from the file alone
     Check(super::check::Arguments),
     /// Show the functions of a program that can be traced

@@ -57,6 +57,7 @@ fn run(overstep: Overstep) -> Result<Outcome, Failure> {
         Command::Demo(arguments) => super::demo::run(&arguments),
         Command::Trace(arguments) => super::trace::run(&arguments),
         Command::List(arguments) => super::list::run(&arguments),
+        Command::Diff(arguments) => super::diff::run(&arguments),
         Command::Check(arguments) => super::check::run(&arguments),
         Command::Symbols(arguments) => super::symbols::run(&arguments),
         Command::Doctor(arguments) => super::doctor::run(&arguments),

@@ -1,21 +1,45 @@
 //! How a listing looks: options that `list`, `trace` and `demo` share.
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
+use super::exit::Failure;
 use crate::check::summary::Summary;
+use crate::image::function::nearest_of;
+use crate::listing::column::Column;
 use crate::listing::options::{self, Options};
 use crate::listing::palette::Palette;
-use crate::listing::{json, text};
+use crate::listing::source::{Remap, Sources};
+use crate::listing::{csv, html, json, markdown, text};
 use crate::record::reader::Trace;
 
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Listing")]
 pub struct Presentation {
-    /// Text for people, or JSON Lines by the documented contract
+    /// Text for terminals, Markdown for documents, CSV for tables, JSON Lines by the documented contract, HTML to step
+    /// through in a browser
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Columns, in this order [default: as the format has them]
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', value_parser = column)]
+    pub columns: Vec<Column>,
+    /// Markdown as tables, or the text listing in a fenced block
+    #[arg(long, value_enum, default_value_t = Markdown::Table, value_name = "STYLE")]
+    pub markdown: Markdown,
+    /// Leave out iterations of loops that repeat the ones before; JSON has them all the same
+    #[arg(long)]
+    pub collapse_loops: bool,
+    /// The same bytes in every run: addresses by region, and ? for what the kernel, a clock or chance decides
+    #[arg(long)]
+    pub stable: bool,
+    /// Head the rows with the source lines they come from, inlined functions too; needs debug information (-g)
+    #[arg(long)]
+    pub source: bool,
+    /// Look for source files of folder FROM in TO
+    #[arg(long, value_name = "FROM=TO", requires = "source", value_parser = remap)]
+    pub remap: Vec<Remap>,
     /// The assembler's syntax in the text column
     #[arg(long, value_enum, default_value_t = Syntax::Intel)]
     pub syntax: Syntax,
@@ -27,7 +51,16 @@ pub struct Presentation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Text,
+    Markdown,
+    Csv,
     Json,
+    Html,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Markdown {
+    Table,
+    Fenced,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -66,18 +99,74 @@ impl Color {
 }
 
 impl Presentation {
-    /// Lists `trace` on standard output, which `out` must be: it decides about colours. `summary` ends a text
-    /// listing with one.
+    /// Whether the options go together; asked before anything is run or read.
+    ///
+    /// # Errors
+    /// `status`, with the options that do not.
+    pub fn check(&self, status: u8) -> Result<(), Failure> {
+        if !self.columns.is_empty() && self.format == Format::Json {
+            return Err(Failure::new(
+                status,
+                "--columns does not apply to JSON, whose fields are a contract",
+            )
+            .next("overstep list FILE --format json | jq '{n, text}' picks fields"));
+        }
+        if !self.columns.is_empty() && self.format == Format::Html {
+            return Err(Failure::new(
+                status,
+                "--columns does not apply to HTML, which shows everything there is",
+            ));
+        }
+        if self.stable && self.format == Format::Html {
+            return Err(Failure::new(
+                status,
+                "--stable does not apply to HTML, whose values are those recorded",
+            )
+            .next("--format text, markdown or csv"));
+        }
+        if self.stable && self.format == Format::Json {
+            return Err(Failure::new(
+                status,
+                "--stable does not apply to JSON, whose values are those recorded",
+            )
+            .next("--format text, markdown or csv"));
+        }
+        Ok(())
+    }
+
+    /// How a listing on standard output is to look: that decides about colours. `summary` ends it with one.
+    #[must_use]
+    pub fn options(&self, trace: &Trace, summary: bool) -> Options {
+        Options {
+            source: self.source.then(|| Rc::new(Sources::of(trace, &self.remap))),
+            syntax: self.syntax.into(),
+            palette: self.palette(self.color.on_stdout()),
+            summary,
+            columns: self.columns.clone(),
+            values: if self.stable { options::Values::Stable } else { options::Values::Recorded },
+            loops: if self.collapse_loops { options::Loops::Collapsed } else { options::Loops::Whole },
+            ..Options::default()
+        }
+    }
+
+    /// Lists `trace` in the chosen format; what it has to do without is said on standard error.
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(&self, trace: &Trace, summary: bool, out: &mut impl Write) -> io::Result<Summary> {
-        let palette = self.palette(self.color.on_stdout());
-        let options = Options { syntax: self.syntax.into(), palette, summary };
-        match self.format {
-            Format::Text => text::write(trace, &options, out),
-            Format::Json => json::write(trace, &options, out),
-        }
+    pub fn write(&self, trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
+        let summary = match (self.format, self.markdown) {
+            (Format::Text, _) => text::write(trace, options, out),
+            (Format::Markdown, Markdown::Table) => markdown::write_tables(trace, options, out),
+            (Format::Markdown, Markdown::Fenced) => markdown::write_fenced(trace, options, out),
+            (Format::Csv, _) => csv::write(trace, options, out),
+            (Format::Json, _) => json::write(trace, options, out),
+            (Format::Html, _) => html::write(trace, options, out),
+        };
+        out.flush()?;
+        let missing = options.source.iter().flat_map(|source| source.notices());
+        // A closed standard error changes nothing about the listing.
+        missing.for_each(|notice| _ = writeln!(io::stderr(), "overstep: {notice}"));
+        summary
     }
 
     /// The colours of a stream that is to be coloured, or not.
@@ -95,4 +184,26 @@ impl From<Syntax> for options::Syntax {
             Syntax::Masm => Self::Masm,
         }
     }
+}
+
+fn remap(text: &str) -> Result<Remap, String> {
+    match text.split_once('=') {
+        Some((from, to)) if !from.is_empty() => Ok(Remap { from: from.into(), to: to.into() }),
+        _ => Err("FROM=TO is wanted: the folder that the compiler saw, and where it is now".to_owned()),
+    }
+}
+
+fn column(name: &str) -> Result<Column, String> {
+    let all = || Column::ALL.into_iter().map(Column::name);
+    let found = Column::ALL.into_iter().find(|column| column.name() == name);
+    found.ok_or_else(|| {
+        let near = nearest_of(name, all(), 2);
+        let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
+        let known = all().collect::<Vec<_>>().join(", ");
+        if near.is_empty() {
+            format!("there is no such column; there are {known}")
+        } else {
+            format!("there is no such column; did you mean {}? There are {known}", near.join(" or "))
+        }
+    })
 }

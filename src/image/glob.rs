@@ -2,7 +2,8 @@
 //! `operator[]` and `f(int*)` need no quoting.
 
 /// Whether `pattern` covers all of `text`.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
+#[must_use]
+pub fn glob(pattern: &str, text: &str) -> bool {
     if pattern == text {
         return true;
     }

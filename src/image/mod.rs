@@ -17,7 +17,7 @@ mod elf_imports;
 mod elf_notes;
 pub mod elf_symbols;
 pub mod function;
-mod glob;
+pub mod glob;
 pub mod maps;
 pub mod memory;
 pub mod module;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::cells::Cells;
 use super::changes;
 use super::hex::hex;
 use super::line::Line;
@@ -15,6 +16,9 @@ use crate::registers::{GENERAL_NAMES, R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI,
 const ORDER: [[usize; 4]; 4] =
     [[RDI, RSI, RDX, RCX], [R8, R9, RAX, R10], [RSP, RBP, RBX, R11], [12, 13, 14, 15]];
 
+/// Registers that arguments may be in.
+const ARGUMENTS: usize = 6;
+
 /// Columns per register: name, space, up to eighteen digits, gap.
 const CELL: usize = 25;
 
@@ -23,14 +27,29 @@ pub fn write_entry(
     trace: &Trace,
     entry: &MarkerRow,
     registers: &Registers,
-    palette: &Palette,
+    cells: &Cells<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let Palette { name, faint, value, end, .. } = palette;
+    let Palette { name, faint, value, end, .. } = cells.palette;
     let at = registers.rip;
     let place = Place::of(trace, at);
     let (function, module) = (place.short(at), place.in_module(at));
     let beside = if function == module { String::new() } else { format!(" ({module})") };
+    if let Some(stable) = &entry.stable {
+        writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, stable.thread)?;
+        let mut line = Line::default();
+        for (name, argument) in &stable.arguments {
+            line.spaces(2)
+                .style(faint)
+                .push(name)
+                .style(end)
+                .push(" ")
+                .style(value)
+                .push(argument)
+                .style(end);
+        }
+        return write!(out, "{}\n{}", line.as_str(), if stable.arguments.is_empty() { "" } else { "\n" });
+    }
     writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, entry.thread)?;
     let mut line = Line::default();
     for four in ORDER {
@@ -40,6 +59,11 @@ pub fn write_entry(
             line.stop(2 + i * CELL + 4).style(value).push(&hex(registers.general[register])).style(end);
         }
         writeln!(out, "{}", line.as_str())?;
+    }
+    for register in ORDER.into_iter().flatten().take(ARGUMENTS) {
+        if let Some(text) = cells.string(registers.general[register]) {
+            writeln!(out, "  {faint}{:<3} points to{end} {value}{text}{end}", GENERAL_NAMES[register])?;
+        }
     }
     let set = changes::set_flags(registers.rflags);
     writeln!(out, "  {faint}flags{end} {value}{set}{end} {faint}({}){end}\n", hex(registers.rflags))

@@ -1,6 +1,7 @@
 //! The registers an instruction changed.
 
 use super::hex;
+use super::rows::StepRow;
 use crate::record::step::RegisterChange;
 use crate::registers::{GENERAL_NAMES, flag};
 
@@ -36,9 +37,21 @@ pub fn flags(change: &RegisterChange) -> Option<u64> {
 
 /// Each named flag that changed: its name, and whether it is set now.
 pub fn flag_bits(change: &RegisterChange) -> impl Iterator<Item = (&'static str, bool)> {
-    let changed = change.before.rflags ^ change.after.rflags;
-    let after = change.after.rflags;
+    named(change.before.rflags ^ change.after.rflags, change.after.rflags)
+}
+
+/// Each of the flags `changed` that has a name here: the name, and whether it is set in `after`.
+pub fn named(changed: u64, after: u64) -> impl Iterator<Item = (&'static str, bool)> {
     FLAGS.iter().filter(move |(bit, _)| changed & bit != 0).map(move |(bit, name)| (*name, after & bit != 0))
+}
+
+/// Whether the row changed a flag that has a name here.
+#[must_use]
+pub fn some_flag(row: &StepRow) -> bool {
+    match &row.stable {
+        Some(stable) => !stable.flags.is_empty(),
+        None => row.entry.registers.as_ref().is_some_and(|change| flag_bits(change).next().is_some()),
+    }
 }
 
 /// The flags that are set, by name: `PF ZF`; `-` when none is.

@@ -10,14 +10,15 @@ use iced_x86::{
 };
 
 use super::hex;
-use super::options::Syntax;
+use super::kind::{Kind, may_return, touches_memory};
+use super::options::{Options, Syntax};
 use super::place::{Place, file_name};
+use super::source::{Location, Sources};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
-use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
-use crate::record::reader::{CodeBytes, StepEntry, Trace};
+use crate::record::reader::{CodeBytes, StepEntry, Symbol, Trace};
 
 /// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
 const CACHED: usize = 1 << 16;
@@ -31,6 +32,7 @@ pub const MODULE_NAME: usize = 17;
 /// One executed instruction in all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
+    pub address: RuntimeAddr,
     pub place: Place,
     /// `a.out+0x1139`, its name in at most [`MODULE_NAME`] columns, or the bare address.
     pub in_module: String,
@@ -48,6 +50,18 @@ pub struct Code {
     pub cell: String,
     /// A frame may be left behind it as by a return: a return itself, or the jump of a tail call.
     pub may_return: bool,
+    pub kind: Kind,
+    /// By its operands: reads or writes memory, the stack included.
+    pub touches_memory: bool,
+    /// Where a direct jump leads that stays in its function.
+    pub jump_inside: Option<RuntimeAddr>,
+    /// The symbol as the linker sees it, where that is not its name.
+    pub raw_symbol: Option<Rc<str>>,
+    /// The source lines it comes from, where they are wanted and known.
+    pub source: Option<Rc<Location>>,
+    pub instruction: Option<Instruction>,
+    /// Bytes of the instruction; 0 where they were not recorded.
+    pub length: u64,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
 }
@@ -58,15 +72,17 @@ pub struct CodeTexts<'t> {
     formatter: Box<dyn Formatter>,
     vendor: Vendor,
     target: Rc<RefCell<Option<Target>>>,
+    source: Option<Rc<Sources>>,
     cache: HashMap<RuntimeAddr, Rc<Code>>,
 }
 
 impl<'t> CodeTexts<'t> {
     #[must_use]
-    pub fn new(trace: &'t Trace, syntax: Syntax) -> Self {
+    pub fn new(trace: &'t Trace, options: &Options) -> Self {
         let target = Rc::default();
-        let formatter = formatter(syntax, Rc::clone(&target));
-        Self { trace, formatter, vendor: vendor_of(trace), target, cache: HashMap::new() }
+        let source = options.source.clone();
+        let formatter = formatter(options.syntax, Rc::clone(&target));
+        Self { trace, formatter, vendor: vendor_of(trace), target, source, cache: HashMap::new() }
     }
 
     /// The instruction that `step` retired.
@@ -84,16 +100,19 @@ impl<'t> CodeTexts<'t> {
     }
 
     fn read(&mut self, step: &StepEntry) -> Code {
-        // What is not known to be anything else may have been a return.
-        let said = |length, text: &str| (length, text.to_owned(), text.to_owned(), true);
-        let (length, text, cell, may_return) = match decode(&step.bytes, step.address, self.vendor) {
-            Ok(instruction) => {
-                let (text, cell) = self.disassemble(&instruction);
-                (instruction.len(), text, cell, may_return(&instruction))
+        let said = |length, text: &str| (length, text.to_owned(), text.to_owned());
+        let decoded = decode(&step.bytes, step.address, self.vendor).ok();
+        let (length, text, cell) = match &decoded {
+            Some(instruction) => {
+                let (text, cell) = self.disassemble(instruction);
+                (instruction.len(), text, cell)
             }
-            Err(_) if step.bytes.is_empty() => said(0, "(code not recorded)"),
-            Err(_) => said(step.bytes.len(), "(bad)"),
+            None if step.bytes.is_empty() => said(0, "(code not recorded)"),
+            None => said(step.bytes.len(), "(bad)"),
         };
+        let hit = self.trace.symbol(step.address);
+        let raw_symbol = hit.filter(|hit| hit.symbol.raw != hit.symbol.name).map(|hit| &*hit.symbol.raw);
+        let jump_inside = decoded.as_ref().and_then(|it| self.jump_inside(it, hit?.symbol));
         let place = Place::of(self.trace, step.address);
         let mut hex = String::with_capacity(2 * length);
         hex::push_bytes(&mut hex, &step.bytes[..length]);
@@ -101,6 +120,7 @@ impl<'t> CodeTexts<'t> {
         let long_symbol = place.symbol.as_ref().filter(|_| in_symbol.starts_with('…'));
         let long_module = place.module.as_ref().filter(|(name, _)| name.chars().count() > MODULE_NAME);
         Code {
+            address: step.address,
             in_module: place.in_module_within(MODULE_NAME, step.address),
             long_module: long_module.map(|(name, _)| Rc::clone(name)),
             long_symbol: long_symbol.map(|(name, _)| Rc::clone(name)),
@@ -109,9 +129,25 @@ impl<'t> CodeTexts<'t> {
             hex,
             text,
             cell,
-            may_return,
+            // What is not known to be anything else may have been a return.
+            may_return: decoded.as_ref().is_none_or(may_return),
+            kind: decoded.as_ref().map_or(Kind::Other, Kind::of),
+            touches_memory: decoded.as_ref().is_some_and(touches_memory),
+            jump_inside,
+            instruction: decoded,
+            raw_symbol: raw_symbol.map(|raw| visible(raw).into()),
+            source: self.source.as_ref().and_then(|source| source.at(step.address)),
+            length: length as u64,
             recorded: step.bytes,
         }
+    }
+
+    /// The target of a direct jump that lies in `symbol`, as the instruction itself does.
+    fn jump_inside(&self, instruction: &Instruction, symbol: &Symbol) -> Option<RuntimeAddr> {
+        let jumps = matches!(Kind::of(instruction), Kind::Jump | Kind::Conditional);
+        let target = RuntimeAddr(instruction.near_branch_target());
+        let inside = self.trace.symbol(target).is_some_and(|hit| hit.symbol.start == symbol.start);
+        (jumps && target.0 != 0 && inside).then_some(target)
     }
 
     /// The instruction's text, and the text for a cell.
@@ -152,11 +188,6 @@ impl<'t> CodeTexts<'t> {
         let short = place.in_symbol_within(NAME).unwrap_or_else(|| place.in_module_within(MODULE_NAME, at));
         Some(Target { address, name, short })
     }
-}
-
-/// Whether the instruction can be the last of a frame that is left as by a return.
-fn may_return(instruction: &Instruction) -> bool {
-    matches!(Class::of(instruction), Class::Return | Class::Far | Class::Jump { .. } | Class::Conditional)
 }
 
 #[derive(Clone)]

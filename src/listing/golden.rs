@@ -38,7 +38,7 @@ pub fn compare(name: &str, found: &str) {
 }
 
 /// One call of `work` with a bit of everything, and one of `gcd` in another thread that was cut off.
-fn mixed() -> Synthetic {
+pub fn mixed() -> Synthetic {
     let mut trace = Synthetic::new();
     trace.header.memory = true;
     trace.header.functions = vec!["work".to_owned()];

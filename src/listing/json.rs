@@ -6,30 +6,32 @@ use serde::Serialize;
 
 use super::json_lines::{HeaderLine, MarkerLine, SummaryLine};
 use super::json_step::StepLine;
-use super::options::Options;
-use super::rows::{Row, Rows};
+use super::options::{Loops, Options};
+use super::rows::Row;
+use super::shown::Shown;
 use crate::check::summary::Summary;
 use crate::record::reader::Trace;
 
 /// The contract's version: fields may be added under it, none renamed or removed.
 pub const VERSION: u32 = 1;
 
-/// Writes the whole trace, one object a line, and returns what it comes to. Of the options only the syntax
-/// matters.
+/// Writes what the options select, one object a line, and returns what the whole trace comes to. The summary is the
+/// whole trace's, and loops are never collapsed.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
     let mut out = Lines { out, buffer: Vec::new() };
     out.put(&HeaderLine::new(trace))?;
-    let mut rows = Rows::new(trace, options);
+    let mut rows = Shown::new(trace, &Options { loops: Loops::Whole, ..options.clone() });
     for row in rows.by_ref() {
         match row {
             Row::Step(row) => out.put(&StepLine::new(&row, trace.header.memory))?,
             Row::Marker(row) => out.put(&MarkerLine::new(&row))?,
+            Row::Fold(_) => {}
         }
     }
-    let summary = rows.summary();
+    let summary = rows.finish();
     out.put(&SummaryLine::new(&summary))?;
     Ok(summary)
 }

@@ -7,6 +7,7 @@ use super::hex::{self, hex};
 use super::json_registers::RegisterMap;
 use super::names;
 use super::rows::StepRow;
+use super::source::{Frame, Location};
 use super::syscall_result;
 use crate::record::step::{Access, MemoryAccess, Syscall};
 use crate::record::verdict::Verdict;
@@ -26,6 +27,8 @@ pub struct StepLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    symbol_raw: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     symbol_offset: Option<u64>,
     bytes: &'a str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -38,6 +41,12 @@ pub struct StepLine<'a> {
     memory: Option<Vec<MemoryObject>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     syscall: Option<SyscallObject>,
+    /// File and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// Where the function of that line was inlined, from the innermost call outward.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inlined: Vec<InlinedObject<'a>>,
     verdict: &'static str,
     /// With `skid`: instructions that had retired too many.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +54,22 @@ pub struct StepLine<'a> {
     /// With `unexplained`: the address where the signal had to come.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<String>,
+}
+
+#[derive(Serialize)]
+struct InlinedObject<'a> {
+    /// The function that was inlined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<&'a str>,
+    /// Where it was called.
+    source: String,
+}
+
+impl<'a> InlinedObject<'a> {
+    fn all(location: &'a Location) -> Vec<Self> {
+        let calls = location.frames.windows(2);
+        calls.map(|two| Self { function: two[0].function.as_deref(), source: two[1].file_line() }).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -106,13 +131,10 @@ impl<'a> StepLine<'a> {
             let flags = changes::flags(change).map(|rflags| (FLAGS_NAME, hex(rflags)));
             RegisterMap(general.chain(flags).collect())
         });
-        let (verdict, late, expected) = match step.verdict {
-            Verdict::Exact => ("exact", None, None),
-            Verdict::Zero => ("zero", None, None),
-            Verdict::Skid(late) => ("skid", Some(late), None),
-            Verdict::Reconstructed => ("reconstructed", None, None),
-            Verdict::Unexplained { expected } => ("unexplained", None, Some(hex(expected.0))),
-            Verdict::Lost => ("lost", None, None),
+        let (late, expected) = match step.verdict {
+            Verdict::Skid(late) => (Some(late), None),
+            Verdict::Unexplained { expected } => (None, Some(hex(expected.0))),
+            _ => (None, None),
         };
         Self {
             call: step.call,
@@ -123,6 +145,7 @@ impl<'a> StepLine<'a> {
             module: module.map(|(name, _)| &**name),
             offset: module.map(|(_, offset)| hex(offset.0)),
             symbol: symbol.map(|(name, _)| &**name),
+            symbol_raw: code.raw_symbol.as_deref(),
             symbol_offset: symbol.map(|(_, offset)| *offset),
             bytes: &code.hex,
             differs_from_file: step.differs_from_file,
@@ -131,7 +154,9 @@ impl<'a> StepLine<'a> {
             regs,
             memory: memory.then(|| step.memory.iter().map(MemoryObject::new).collect()),
             syscall: step.syscall.as_ref().map(SyscallObject::new),
-            verdict,
+            source: code.source.as_ref().and_then(|source| source.innermost()).map(Frame::file_line),
+            inlined: code.source.as_deref().map(InlinedObject::all).unwrap_or_default(),
+            verdict: names::verdict(step.verdict),
             late,
             expected,
         }

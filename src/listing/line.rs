@@ -74,7 +74,13 @@ impl Line {
 
     /// Appends `count` spaces.
     pub fn spaces(&mut self, count: usize) -> &mut Self {
-        self.text.extend(std::iter::repeat_n(' ', count));
+        const SPACES: &str = "                                                                ";
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(SPACES.len());
+            self.text.push_str(&SPACES[..now]);
+            left -= now;
+        }
         self.width += count;
         self
     }

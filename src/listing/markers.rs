@@ -3,6 +3,7 @@
 use super::hex::hex;
 use super::names;
 use super::place::Place;
+use super::rows::MarkerRow;
 use crate::address::RuntimeAddr;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
@@ -44,9 +45,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Native { target, resume: RuntimeAddr(0) } => {
             format!("native: {}, which comes back elsewhere", full(target))
         }
-        Marker::Native { target, resume } => {
-            format!("native: {}, stepped again from {}", full(target), short(resume))
-        }
+        Marker::Native { target, resume } => native(&full(target), &short(resume)),
         Marker::Rseq { start, end } => {
             format!("rseq critical section {} – {}, run natively", full(start), short(end))
         }
@@ -111,10 +110,22 @@ pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
     format!("leave without a return (longjmp or unwinding), {}", result(rax, xmm0))
 }
 
+/// A stretch out of scope.
+#[must_use]
+pub fn native(target: &str, resume: &str) -> String {
+    format!("native: {target}, stepped again from {resume}")
+}
+
 /// What a parent sees of the status that a process passed to `exit`: its lowest byte (`man 3 exit`).
 #[must_use]
 pub const fn exit_status(passed: u32) -> u8 {
     (passed & 0xff) as u8
+}
+
+/// The result of a call that left, as the listing shows values.
+#[must_use]
+pub fn result_of(row: &MarkerRow, rax: u64, xmm0: [u8; 16]) -> String {
+    row.stable.as_ref().map_or_else(|| result(rax, xmm0), |stable| stable.result.clone())
 }
 
 /// A function's result: rax in hexadecimal and decimal, and xmm0 where it looks like a number.

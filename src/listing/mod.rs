@@ -2,32 +2,53 @@
 
 mod by_call;
 mod call_block;
+mod cells;
 mod changes;
 mod code;
-mod columns;
+pub mod column;
 #[cfg(test)]
 mod contract;
+pub mod csv;
+pub mod diff;
 mod ending;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod golden;
 mod hex;
+pub mod html;
 pub mod json;
 mod json_lines;
 mod json_registers;
 mod json_step;
+mod kind;
+mod layout;
 mod line;
+pub mod loops;
+pub mod markdown;
+mod markdown_text;
 mod markers;
 mod names;
+mod native_names;
 mod open_call;
 pub mod options;
 pub mod palette;
 mod place;
 pub mod rows;
+pub mod selection;
+mod shown;
+pub mod source;
+mod source_heading;
+pub mod stable;
 mod step_line;
+mod strings;
 mod syscall_arity;
 mod syscall_result;
+mod syscall_signature;
+mod syscall_text;
 pub mod text;
 pub mod text_frame;
+mod values;
 mod visible;

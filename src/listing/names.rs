@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::record::control::{Delivery, Engine, StepMode};
+use crate::record::verdict::Verdict;
 
 /// A system call's name (`write`), or `syscall_N` where this version knows none.
 #[must_use]
@@ -52,6 +53,19 @@ pub const fn delivery(delivery: Delivery) -> &'static str {
         Delivery::Sigtrap => "sigtrap",
         Delivery::Fasync => "fasync",
         Delivery::Trap => "trap",
+    }
+}
+
+/// A verdict by the name that the JSON contract has for it.
+#[must_use]
+pub const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Exact => "exact",
+        Verdict::Zero => "zero",
+        Verdict::Skid(_) => "skid",
+        Verdict::Reconstructed => "reconstructed",
+        Verdict::Unexplained { .. } => "unexplained",
+        Verdict::Lost => "lost",
     }
 }
 

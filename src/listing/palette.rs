@@ -9,6 +9,10 @@ pub struct Palette {
     pub faint: &'static str,
     /// What changed.
     pub value: &'static str,
+    /// Calls and returns.
+    pub call: &'static str,
+    /// Jumps, and system calls.
+    pub branch: &'static str,
     /// Events between rows.
     pub marker: &'static str,
     /// All as expected.
@@ -21,13 +25,16 @@ pub struct Palette {
 
 impl Palette {
     /// No colours.
-    pub const PLAIN: Self = Self { name: "", faint: "", value: "", marker: "", good: "", bad: "", end: "" };
+    pub const PLAIN: Self =
+        Self { name: "", faint: "", value: "", call: "", branch: "", marker: "", good: "", bad: "", end: "" };
 
     /// The sixteen basic colours, which follow the terminal's own theme.
     pub const TERMINAL: Self = Self {
         name: "\x1b[1m",
         faint: "\x1b[2m",
         value: "\x1b[36m",
+        call: "\x1b[35m",
+        branch: "\x1b[34m",
         marker: "\x1b[33m",
         good: "\x1b[32m",
         bad: "\x1b[1;31m",

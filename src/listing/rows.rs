@@ -5,9 +5,14 @@ use std::rc::Rc;
 use super::by_call::{ByCall, call_of, thread_of};
 use super::code::{Code, CodeTexts};
 use super::ending::Ending;
+use super::kind::Kind;
+use super::loops::Fold;
 use super::markers;
+use super::native_names::NativeNames;
 use super::open_call::OpenCall;
-use super::options::Options;
+use super::options::{Options, Values};
+use super::stable::{Rewrite, StableMarker, StableRow};
+use crate::address::RuntimeAddr;
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
 use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
@@ -18,6 +23,8 @@ use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
 pub enum Row {
     Step(StepRow),
     Marker(MarkerRow),
+    /// Rows left out that repeat the ones before.
+    Fold(FoldRow),
 }
 
 /// A retired instruction and its text.
@@ -25,6 +32,27 @@ pub enum Row {
 pub struct StepRow {
     pub entry: StepEntry,
     pub code: Rc<Code>,
+    /// What it did in words that every run shares, where those are wanted.
+    pub stable: Option<Box<StableRow>>,
+}
+
+/// Iterations of a loop that a listing leaves out.
+#[derive(Clone, Debug)]
+pub struct FoldRow {
+    pub call: u64,
+    pub fold: Fold,
+}
+
+impl FoldRow {
+    /// In words: `×48: 46 more like these, rows 11 to 332`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Fold { hidden, left_out, of } = &self.fold;
+        let (first, last) = (hidden.start, hidden.end - 1);
+        let more = if *left_out == 1 { "1 iteration".to_owned() } else { format!("{left_out} iterations") };
+        let rows = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
+        format!("×{of}: {more} like the one above and the one below, {rows}")
+    }
 }
 
 /// A marker, its kind by the JSON contract, and its words.
@@ -38,6 +66,7 @@ pub struct MarkerRow {
     pub occasion: Occasion,
     pub kind: &'static str,
     pub text: String,
+    pub stable: Option<Box<StableMarker>>,
 }
 
 /// What a marker row says.
@@ -59,6 +88,7 @@ impl Row {
         match self {
             Self::Step(row) => row.entry.call,
             Self::Marker(row) => row.call,
+            Self::Fold(row) => row.call,
         }
     }
 }
@@ -69,6 +99,11 @@ pub struct Rows<'t> {
     trace: &'t Trace,
     entries: ByCall<'t>,
     codes: CodeTexts<'t>,
+    /// Says rows as every run has them, where that is wanted.
+    rewrite: Option<Box<Rewrite<'t>>>,
+    native: NativeNames,
+    /// Where the last call led.
+    called: RuntimeAddr,
     summary: Summary,
     open: OpenCall,
     /// Read already, and held back by the end of the call before it.
@@ -82,7 +117,10 @@ impl<'t> Rows<'t> {
         Self {
             trace,
             entries: ByCall::new(trace),
-            codes: CodeTexts::new(trace, options.syntax),
+            codes: CodeTexts::new(trace, options),
+            rewrite: (options.values == Values::Stable).then(|| Box::new(Rewrite::new(trace))),
+            native: NativeNames::default(),
+            called: RuntimeAddr(0),
             summary: Summary::of_counters(counters.entered, counters.traced),
             open: OpenCall::default(),
             held: None,
@@ -101,7 +139,11 @@ impl<'t> Rows<'t> {
             Entry::Step(entry) => {
                 self.summary.add_step(entry.verdict);
                 let code = self.codes.of(&entry);
-                let row = StepRow { entry, code };
+                let stable = self.rewrite.as_mut().map(|it| Box::new(it.step(&entry, &code)));
+                let row = StepRow { entry, code, stable };
+                if row.code.kind == Kind::Call {
+                    self.called = row.entry.next;
+                }
                 self.open.step(&row);
                 Row::Step(row)
             }
@@ -116,10 +158,17 @@ impl<'t> Rows<'t> {
             Marker::Leave { rax, xmm0 } if self.open.left_without_return() => {
                 (Occasion::Discarded { rax, xmm0 }, markers::discarded(rax, xmm0))
             }
+            Marker::Native { target, resume } => {
+                let text = self.native.text(self.trace, self.called, target, resume);
+                (Occasion::Recorded(marker), text)
+            }
             marker => (Occasion::Recorded(marker), markers::text(self.trace, &marker)),
         };
         self.open.marker(&marker);
-        MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text }
+        let stable = self.rewrite.as_mut().map(|it| it.marker(entry));
+        let (stable, words) = stable.map_or((None, None), |(row, words)| (Some(Box::new(row)), words));
+        let text = words.unwrap_or(text);
+        MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text, stable }
     }
 
     /// The end of the call listed last, where nothing in the trace states it.
@@ -134,7 +183,7 @@ impl<'t> Rows<'t> {
             if held || self.entries.goes_on(thread) { Ending::Unsaid } else { Ending::of(self.trace) };
         let kind = if ending == Ending::Unsaid { "lost" } else { "exit" };
         let (occasion, text) = (Occasion::CutOff(ending), ending.in_words(&place));
-        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text }))
+        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text, stable: None }))
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use super::call_block;
-use super::columns::Columns;
 use super::line::Line;
 use super::markers;
 use super::options::Options;
 use super::palette::Palette;
-use super::rows::{Occasion, Row, Rows};
+use super::rows::{Occasion, Row};
+use super::shown::Shown;
+use super::source_heading::SourceHeadings;
 use super::step_line::StepLines;
 use super::text_frame;
 use crate::check::summary::Summary;
@@ -27,22 +28,28 @@ const AHEAD: usize = 256;
 /// # Errors
 /// Those of `out` alone; what is damaged in the trace is said in the listing.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    text_frame::write_header(trace, &options.palette, out)?;
-    let mut rows = Rows::new(trace, options);
+    text_frame::write_header(trace, options, out)?;
+    let mut rows = Shown::new(trace, options);
     let mut ahead: VecDeque<Row> = rows.by_ref().take(AHEAD).collect();
-    let mut writer = CallWriter { trace, options, steps: StepLines::new(trace, options), call: None };
+    let mut writer = CallWriter {
+        trace,
+        options,
+        steps: StepLines::new(trace, options),
+        headings: SourceHeadings::new(options),
+        call: None,
+    };
     while let Some(row) = ahead.pop_front() {
-        if writer.call.as_ref().is_none_or(|call| call.number != row.call()) {
+        if writer.call != Some(row.call()) {
             writer.begin(&row, &ahead, out)?;
         }
         writer.write(&row, out)?;
         ahead.extend(rows.next());
     }
-    let summary = rows.summary();
+    let summary = rows.finish();
     text_frame::write_damage(trace, &options.palette, out)?;
     if options.summary {
         writeln!(out)?;
-        text_frame::write_summary(&summary, &options.palette, out)?;
+        text_frame::write_summary_of(&summary, options, out)?;
     }
     Ok(summary)
 }
@@ -52,13 +59,9 @@ struct CallWriter<'t> {
     trace: &'t Trace,
     options: &'t Options,
     steps: StepLines<'t>,
-    call: Option<Call>,
-}
-
-/// The call being written.
-struct Call {
-    number: u64,
-    rows: u64,
+    headings: SourceHeadings,
+    /// The call being written.
+    call: Option<u64>,
 }
 
 impl CallWriter<'_> {
@@ -69,8 +72,9 @@ impl CallWriter<'_> {
     fn begin(&mut self, first: &Row, ahead: &VecDeque<Row>, out: &mut impl Write) -> io::Result<()> {
         let number = first.call();
         let own = std::iter::once(first).chain(ahead.iter().take_while(|row| row.call() == number));
-        self.steps.lay_out(Columns::fitting(own));
-        self.call = Some(Call { number, rows: 0 });
+        self.steps.lay_out(own);
+        self.call = Some(number);
+        self.headings.forget();
         let entered = matches!(first, Row::Marker(row) if matches!(row.occasion, Occasion::Recorded(Marker::Enter { .. })));
         writeln!(out)?;
         if number > 0 && !entered {
@@ -81,25 +85,30 @@ impl CallWriter<'_> {
     }
 
     fn write(&mut self, row: &Row, out: &mut impl Write) -> io::Result<()> {
-        let Some(call) = &mut self.call else { return Ok(()) };
         match row {
             Row::Step(row) => {
-                call.rows += 1;
+                out.write_all(self.headings.above(row, self.steps.marker_column()).as_bytes())?;
                 out.write_all(self.steps.line(row).as_bytes())
             }
+            Row::Fold(row) => {
+                let mut line = Line::default();
+                line.spaces(self.steps.marker_column()).style(self.options.palette.marker).push("⋮  ");
+                line.push(&row.text()).style(self.options.palette.end);
+                writeln!(out, "{}", line.as_str())
+            }
             Row::Marker(row) => {
-                let rows = call.rows;
+                let rows = row.after;
                 let palette = &self.options.palette;
                 match &row.occasion {
                     Occasion::Recorded(Marker::Enter { registers, .. }) => {
-                        call_block::write_entry(self.trace, row, registers, palette, out)?;
+                        call_block::write_entry(self.trace, row, registers, self.steps.cells(), out)?;
                         out.write_all(self.steps.heading().as_bytes())
                     }
                     Occasion::Recorded(Marker::Leave { rax, xmm0 }) => {
-                        call_block::write_return(rows, &markers::result(*rax, *xmm0), palette, out)
+                        call_block::write_return(rows, &markers::result_of(row, *rax, *xmm0), palette, out)
                     }
                     Occasion::Discarded { rax, xmm0 } => {
-                        call_block::write_discarded(rows, &markers::result(*rax, *xmm0), palette, out)
+                        call_block::write_discarded(rows, &markers::result_of(row, *rax, *xmm0), palette, out)
                     }
                     occasion => {
                         let bad = row.kind == "lost" || matches!(occasion, Occasion::CutOff(_));

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use super::call_block::steps;
 use super::names;
+use super::options::{Options, Values};
 use super::palette::Palette;
+use super::place::file_name;
 use super::visible::visible;
 use crate::check::summary::Summary;
 use crate::record::control::StepMode;
@@ -17,16 +19,17 @@ const DAMAGES_NAMED: usize = 5;
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> io::Result<()> {
+pub fn write_header(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let header = &trace.header;
-    let Palette { name, faint, end, .. } = palette;
-    let command: Vec<String> = header.command.iter().map(|word| quoted(word)).collect();
-    let functions: Vec<_> = header.functions.iter().map(|function| visible(function)).collect();
-    match (functions.join(", "), command.join(" ")) {
+    let Palette { name, faint, end, .. } = options.palette;
+    match subject(trace, options.values) {
         (function, command) if function.is_empty() && command.is_empty() => {}
         (function, command) if function.is_empty() => writeln!(out, "{name}{command}{end}")?,
         (function, command) if command.is_empty() => writeln!(out, "{name}{function}{end}")?,
         (function, command) => writeln!(out, "{name}{function}{end} in {command}")?,
+    }
+    if options.values == Values::Stable {
+        return Ok(());
     }
     let mode = match header.step {
         StepMode::Instruction => "",
@@ -41,6 +44,20 @@ pub fn write_header(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
         visible(&header.cpu.name),
         visible(&header.overstep),
     )
+}
+
+/// What was traced: the functions as they were asked for, and the command line as a shell would take it back. Either may
+/// be empty. Of the program every run has the name, wherever it lies.
+#[must_use]
+pub fn subject(trace: &Trace, values: Values) -> (String, String) {
+    let mut command: Vec<String> = trace.header.command.iter().map(|word| quoted(word)).collect();
+    if let (Values::Stable, Some(program), Some(path)) =
+        (values, command.first_mut(), trace.header.command.first())
+    {
+        *program = quoted(file_name(path));
+    }
+    let functions: Vec<_> = trace.header.functions.iter().map(|function| visible(function)).collect();
+    (functions.join(", "), command.join(" "))
 }
 
 /// What the file did not give back, if anything.
@@ -96,6 +113,18 @@ pub fn write_summary(summary: &Summary, palette: &Palette, out: &mut impl Write)
         Some(rate) => writeln!(out, " (miss rate below {} % at 95 %)", percent(rate)),
         None => writeln!(out),
     }
+}
+
+/// The same as the options want it: another run may have other engines, and so other verdicts.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_summary_of(summary: &Summary, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    if options.values == Values::Recorded {
+        return write_summary(summary, &options.palette, out);
+    }
+    let Summary { steps: count, entered, traced, .. } = summary;
+    writeln!(out, "{count} {}; entered {entered}, traced {traced}", steps(*count))
 }
 
 /// A rate in percent with two significant digits: `2.5`, `0.030`, `100`.

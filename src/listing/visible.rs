@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+/// The same for a line of a source file, whose tabs become four spaces.
+#[must_use]
+pub fn tabs(line: &str) -> String {
+    visible(&line.replace('\t', "    ")).into_owned()
+}
+
 /// `text` with control characters replaced: a symbol name or an argument may hold escape sequences.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {

@@ -2,6 +2,7 @@
 
 mod help;
 mod lines;
+mod listings;
 mod refusals;
 mod support;
 mod symbols;

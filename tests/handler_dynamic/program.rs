@@ -80,7 +80,7 @@ impl Program {
         let path = self.directory.path().join("mixed.ostrace");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.expect("a trace file");
-        let header = header(&mechanism.0, vec!["mixed".to_owned()], functions);
+        let header = header(&mechanism.0, None, vec!["mixed".to_owned()], functions);
         let own = file.try_clone().expect("a second descriptor");
         let growth = Growth::start(own, &header, Arc::clone(&control)).expect("room for a trace");
         let session =

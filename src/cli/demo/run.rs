@@ -43,10 +43,13 @@ impl Function {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let presentation = &arguments.presentation;
+    presentation.check(USAGE)?;
     let (entry, call) = arguments.function.entry_and_call();
     let (_value, recorded) = Tracer::new().function(entry).trace(call).map_err(|error| {
         Failure::new(USAGE, error).next("overstep doctor says what works here and what to change")
     })?;
-    stdout::print(USAGE, |out| arguments.presentation.write(recorded.trace(), true, out))?;
+    let trace = recorded.trace();
+    stdout::print(USAGE, |out| presentation.write(trace, &presentation.options(trace, true), out))?;
     Ok(Outcome::Status(if recorded.summary().all_expected() { HOLDS } else { DOES_NOT_HOLD }))
 }

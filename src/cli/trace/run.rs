@@ -24,6 +24,7 @@ use crate::record::shared_control::SharedControl;
 /// be kept.
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut notices = Notices::new(arguments.quiet, arguments.presentation.color);
+    arguments.presentation.check(OVERSTEP_FAILED)?;
     let asked = choose::asked(arguments)?;
     let program = target::resolve(&arguments.command[0])?;
     let image = target::loadable(&program)?;

@@ -46,7 +46,9 @@ pub fn show(
     let summary = if output.path.is_some() || empty {
         Summary::of(&trace)
     } else {
-        match stdout::print(OVERSTEP_FAILED, |out| arguments.presentation.write(&trace, false, out))? {
+        let presentation = &arguments.presentation;
+        let options = presentation.options(&trace, false);
+        match stdout::print(OVERSTEP_FAILED, |out| presentation.write(&trace, &options, out))? {
             Written::All(summary) => summary,
             Written::ReaderLeft => Summary::of(&trace),
         }

@@ -1,4 +1,5 @@
-//! Debug information (DWARF 2 to 5): which function a source line is in, and where a function was inlined.
+//! Debug information (DWARF 2 to 5): which function a source line is in, where a function was inlined, and which
+//! line code comes from.
 //!
 //! Only the command line reads it; the agent is handed addresses. Feature `dwarf`.
 
@@ -9,6 +10,7 @@ pub mod functions;
 pub mod info;
 pub mod inlined;
 pub mod lines;
+pub mod places;
 pub mod sections;
 pub mod separate;
 mod source_file;

@@ -183,3 +183,21 @@ fn damaged_debug_information_is_an_error_or_nothing() {
         assert!(error.to_string().contains(".debug_info"), "{error}");
     }
 }
+
+#[test]
+fn addresses_lead_to_lines_through_inlined_calls() {
+    const TEST: &str = "addresses_lead_to_lines";
+    for flags in [&["-g"][..], &["-gdwarf-4"]] {
+        let Some(built) = build(TEST, flags) else { return };
+        let sections = DebugSections::of(&built.elf).unwrap().expect("debug information");
+        let info = sections.info().unwrap();
+        let (sum, gcd) = (address(&built.elf, "sum"), address(&built.elf, "gcd"));
+        let places = info.places(&[sum..ElfAddr(sum.0 + 8)]).unwrap();
+        let frames: Vec<_> = (sum.0..sum.0 + 8).map(|at| places.at(ElfAddr(at))).collect();
+        let inlined = frames.iter().find(|frames| frames.len() == 2).expect("twice is inlined into sum");
+        let short: Vec<_> = inlined.iter().map(|it| (it.function, it.line)).collect();
+        assert_eq!(short, [(Some("twice"), 3), (Some("sum"), 12)], "{flags:?}");
+        assert!(inlined.iter().all(|frame| frame.file.ends_with("src/a.c")));
+        assert!(places.at(gcd).is_empty(), "only what was asked for is read");
+    }
+}

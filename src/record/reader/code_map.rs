@@ -44,6 +44,11 @@ impl CodeMap {
         Self { blocks }
     }
 
+    /// Where the blocks begin.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = RuntimeAddr> {
+        self.blocks.iter().map(|block| block.address)
+    }
+
     /// Up to fifteen bytes from `address` on, across two blocks where both are there.
     pub(super) fn bytes(&self, address: RuntimeAddr, hint: &mut Hint) -> CodeBytes {
         let mut bytes = CodeBytes::default();

@@ -68,7 +68,7 @@ pub struct MarkerEntry {
 }
 
 /// Up to fifteen bytes of code, held in place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodeBytes {
     length: u8,
     bytes: [u8; MAX_INSTRUCTION],

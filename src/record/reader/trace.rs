@@ -131,6 +131,11 @@ impl Trace {
         self.modules.iter().find(|module| module.id == id)
     }
 
+    /// Where the recorded code blocks begin, each [`BLOCK`](crate::record::code::BLOCK) bytes long, in rising order.
+    pub fn code_blocks(&self) -> impl Iterator<Item = RuntimeAddr> {
+        self.code.addresses()
+    }
+
     /// Whether an instruction starts at `address`, by the instruction map of its ELF file.
     #[must_use]
     pub fn boundary(&self, address: RuntimeAddr) -> Boundary {

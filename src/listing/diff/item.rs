@@ -1,0 +1,148 @@
+//! One row or marker, as the other trace may have it.
+
+use std::rc::Rc;
+
+use super::divergence::What;
+use crate::address::ElfAddr;
+use crate::listing::names;
+use crate::listing::rows::{MarkerRow, Row, StepRow};
+use crate::listing::syscall_result;
+use crate::record::step::Syscall;
+
+/// A row in the words of every run.
+#[derive(Clone, Debug)]
+pub struct Item(pub Row);
+
+/// What two items have in common if control went the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    Step(Rc<str>, ElfAddr, u32),
+    /// Outside every module.
+    Elsewhere(String, u32),
+    /// A marker, by kind; native stretches also by where they lead.
+    Marker(&'static str, String),
+}
+
+impl Item {
+    #[must_use]
+    pub fn key(&self) -> Key {
+        match &self.0 {
+            Row::Step(row) => match &row.code.place.module {
+                Some((module, offset)) => Key::Step(Rc::clone(module), *offset, row.entry.depth),
+                None => Key::Elsewhere(row.code.text.clone(), row.entry.depth),
+            },
+            Row::Marker(row) => {
+                let text =
+                    if matches!(row.kind, "native" | "signal") { row.text.clone() } else { String::new() };
+                Key::Marker(row.kind, text)
+            }
+            Row::Fold(_) => Key::Marker("fold", String::new()),
+        }
+    }
+
+    /// Whether it is a step.
+    #[must_use]
+    pub const fn is_step(&self) -> bool {
+        matches!(self.0, Row::Step(_))
+    }
+
+    /// What differs between two items of one key.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<What> {
+        match (&self.0, &other.0) {
+            (Row::Step(a), Row::Step(b)) => steps(a, b),
+            (Row::Marker(a), Row::Marker(b)) => markers(a, b),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn steps(a: &StepRow, b: &StepRow) -> Vec<What> {
+    let (Some(one), Some(two)) = (&a.stable, &b.stable) else { return Vec::new() };
+    let mut what = Vec::new();
+    // What only one of them recorded is no difference.
+    if a.entry.registers.is_some() && b.entry.registers.is_some() {
+        let unchanged = || "unchanged".to_owned();
+        let after = |all: &[(&'static str, String, String)], name| {
+            all.iter().find(|(it, ..)| *it == name).map_or_else(unchanged, |(.., after)| after.clone())
+        };
+        let names = one.registers.iter().chain(&two.registers).map(|(name, ..)| *name);
+        let mut seen = Vec::new();
+        for name in names {
+            let (a, b) = (after(&one.registers, name), after(&two.registers, name));
+            if a != b && !seen.contains(&name) {
+                seen.push(name);
+                what.push(What::Register { name, a, b });
+            }
+        }
+        if one.flags != two.flags {
+            what.push(What::Register { name: "flags", a: flags(&one.flags), b: flags(&two.flags) });
+        }
+    }
+    if !a.entry.memory.is_empty() && !b.entry.memory.is_empty() && one.memory != two.memory {
+        for (a, b) in one.memory.iter().zip(&two.memory).filter(|(a, b)| a != b) {
+            let words = |it: &crate::listing::stable::StableAccess| format!("[{}]={}", it.address, it.value);
+            what.push(What::Memory { a: words(a), b: words(b) });
+        }
+    }
+    if one.syscall != two.syscall {
+        let words = |it: &Option<Vec<String>>| it.as_ref().map_or_else(String::new, |all| all.join(", "));
+        what.push(What::Arguments { a: words(&one.syscall), b: words(&two.syscall) });
+    }
+    if let (Some(a), Some(b)) = (&a.entry.syscall, &b.entry.syscall) {
+        let (a, b) = (answer(a), answer(b));
+        if a != b {
+            what.push(What::Answer { a, b });
+        }
+    }
+    what
+}
+
+fn flags(flags: &[(&'static str, bool)]) -> String {
+    if flags.is_empty() {
+        return "unchanged".to_owned();
+    }
+    let words = flags.iter().map(|(name, set)| format!("{}{name}", if *set { "+" } else { "-" }));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// What the kernel answered, where two runs may expect the same.
+fn answer(call: &Syscall) -> String {
+    /// Numbers and addresses that the kernel hands out.
+    const HANDED_OUT: [i64; 13] = [
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_getppid,
+        libc::SYS_brk,
+        libc::SYS_mmap,
+        libc::SYS_mremap,
+        libc::SYS_shmat,
+        libc::SYS_fork,
+        libc::SYS_vfork,
+        libc::SYS_clone,
+        libc::SYS_clone3,
+        libc::SYS_set_tid_address,
+        libc::SYS_time,
+    ];
+    let Some(result) = syscall_result::result(call) else { return "no return".to_owned() };
+    match names::error(result) {
+        Some(error) => format!("-{error}"),
+        None if HANDED_OUT.contains(&(call.number as i64)) => "success".to_owned(),
+        None => (result as i64).to_string(),
+    }
+}
+
+fn markers(a: &MarkerRow, b: &MarkerRow) -> Vec<What> {
+    let mut what = Vec::new();
+    if a.text != b.text {
+        what.push(What::Words { a: a.text.clone(), b: b.text.clone() });
+    }
+    if let (Some(a), Some(b)) = (&a.stable, &b.stable) {
+        // Of arguments those that both calls made use of: a cut trace may not have come to all.
+        for (name, a) in &a.arguments {
+            let other = b.arguments.iter().find(|(other, b)| other == name && b != a);
+            what.extend(other.map(|(name, b)| What::Register { name, a: a.clone(), b: b.clone() }));
+        }
+    }
+    what
+}

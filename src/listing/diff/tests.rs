@@ -1,0 +1,74 @@
+//! Runs that are the same, that compute something else, and that go another way.
+
+use super::{What, compare, write};
+use crate::check::synthetic::{Synthetic, THREAD};
+use crate::listing::palette::Palette;
+use crate::record::marker::Marker;
+use crate::record::reader::Trace;
+use crate::registers::{RAX, RDI, RSI, RSP};
+
+fn gcd(a: u64, b: u64, rsp: u64) -> Trace {
+    let mut trace = Synthetic::new();
+    (trace.registers.general[RDI], trace.registers.general[RSI]) = (a, b);
+    trace.registers.general[RSP] = rsp;
+    trace.enter(THREAD, 1, 0x1139);
+    trace.gcd(0x117b);
+    let rax = trace.registers.general[RAX];
+    trace.marker(Marker::Leave { rax, xmm0: [0; 16] });
+    trace.read()
+}
+
+fn words(a: &Trace, b: &Trace) -> String {
+    let mut out = Vec::new();
+    write(&compare(a, b, 3), a, b, Palette::PLAIN, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn two_runs_of_one_thing_differ_in_nothing() {
+    let (a, b) = (gcd(48, 18, 0x7ffd_1b2c_3d48), gcd(48, 18, 0x7ffc_0000_1d48));
+    let result = compare(&a, &b, 3);
+    assert!(result.divergence.is_none(), "{}", words(&a, &b));
+    assert_eq!((result.common, result.different, result.only_a, result.only_b), (23, 0, 0, 0));
+    assert_eq!(words(&a, &b), "the same: 23 steps, no difference\n");
+}
+
+#[test]
+fn other_values_on_the_same_path() {
+    let (a, b) = (gcd(12, 8, 0x7ffd_1b2c_3d48), gcd(15, 10, 0x7ffd_1b2c_3d48));
+    let result = compare(&a, &b, 3);
+    let divergence = result.divergence.as_ref().unwrap();
+    assert!(
+        matches!(
+            &divergence.what[..],
+            [What::Register { name: "rdi", .. }, What::Register { name: "rsi", .. }]
+        ),
+        "{:?}",
+        divergence.what
+    );
+    assert_eq!((result.only_a, result.only_b), (0, 0));
+    assert!(result.different > 0);
+    assert!(words(&a, &b).contains("  rdi: 0xc in A, 0xf in B\n  rsi: 0x8 in A, 0xa in B\n"));
+}
+
+#[test]
+fn another_way_and_back() {
+    // One iteration less: the second run skips to the end of the loop.
+    let (a, b) = (gcd(48, 18, 0x7ffd_1b2c_3d48), gcd(36, 12, 0x7ffd_1b2c_3d48));
+    let result = compare(&a, &b, 3);
+    assert_eq!(result.only_a - result.only_b, 12, "two iterations of six rows: {result:?}");
+    assert_eq!(result.common + result.only_a, 23);
+}
+
+#[test]
+fn a_trace_that_is_the_beginning_of_the_other() {
+    let mut cut = Synthetic::new();
+    (cut.registers.general[RDI], cut.registers.general[RSI]) = (48, 18);
+    cut.enter(THREAD, 1, 0x1139);
+    cut.step(0x113b, |r| r.general[RAX] = r.general[RDI], |_| {});
+    let (a, b) = (gcd(48, 18, 0x7ffd_1b2c_3d48), cut.read());
+    let result = compare(&a, &b, 3);
+    assert_eq!(result.divergence.as_ref().unwrap().what, [What::Path]);
+    assert_eq!((result.common, result.only_a, result.only_b), (1, 22, 0));
+    assert!(words(&a, &b).contains("they do not meet again"), "{}", words(&a, &b));
+}

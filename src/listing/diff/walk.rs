@@ -1,0 +1,114 @@
+//! Goes through both traces side by side.
+
+use std::collections::VecDeque;
+
+use super::divergence::{Comparison, Divergence, Meeting, What};
+use super::item::{Item, Key};
+use super::resync::meet;
+use super::side::Side;
+use crate::record::reader::Trace;
+
+/// Items that are looked through for where the traces meet again.
+const WINDOW: usize = 50_000;
+
+/// Compares two traces; `context` items are kept before the divergence and on each side of it.
+#[must_use]
+pub fn compare(a: &Trace, b: &Trace, context: usize) -> Comparison {
+    let mut walk = Walk {
+        a: Side::new(a),
+        b: Side::new(b),
+        context,
+        recent: VecDeque::new(),
+        result: Comparison::default(),
+        passed: None,
+    };
+    while walk.step() {}
+    walk.result
+}
+
+struct Walk<'t> {
+    a: Side<'t>,
+    b: Side<'t>,
+    context: usize,
+    recent: VecDeque<Item>,
+    result: Comparison,
+    /// Behind the first divergence, until the traces have met again: items passed on either side.
+    passed: Option<(u64, u64)>,
+}
+
+impl Walk<'_> {
+    /// Compares one item of each; whether there may be more.
+    fn step(&mut self) -> bool {
+        let (a, b) = match (self.a.next(), self.b.next()) {
+            (None, None) => return false,
+            (Some(a), Some(b)) if a.key() == b.key() => (a, b),
+            (a, b) => return self.part(a, b),
+        };
+        let differences = a.differences(&b);
+        self.result.common += u64::from(a.is_step());
+        if differences.is_empty() {
+            self.met(&a, &b);
+        } else {
+            self.result.different += u64::from(a.is_step());
+            self.diverge(std::slice::from_ref(&a), &[b], differences);
+            self.pass(1, 1);
+        }
+        self.recent.push_back(a);
+        if self.recent.len() > self.context {
+            self.recent.pop_front();
+        }
+        true
+    }
+
+    /// The paths part; whether they meet again.
+    fn part(&mut self, a: Option<Item>, b: Option<Item>) -> bool {
+        let ahead = |first: &Option<Item>, side: &mut Side<'_>| {
+            let mut items: Vec<Item> = first.iter().cloned().collect();
+            if !items.is_empty() {
+                items.extend(side.look_ahead(WINDOW).iter().cloned());
+            }
+            items
+        };
+        let (all_a, all_b) = (ahead(&a, &mut self.a), ahead(&b, &mut self.b));
+        let keys = |items: &[Item]| items.iter().map(Item::key).collect::<Vec<Key>>();
+        let meeting = meet(&keys(&all_a), &keys(&all_b));
+        let (pass_a, pass_b) = meeting.unwrap_or((all_a.len(), all_b.len()));
+        let shown = |items: &[Item], pass: usize| items[..pass.min(self.context + 1)].to_vec();
+        // One that has nothing of its own here goes on where the other one comes to later.
+        let (shown_a, shown_b) =
+            (shown(&all_a, pass_a.max(1).min(all_a.len())), shown(&all_b, pass_b.max(1).min(all_b.len())));
+        self.diverge(&shown_a, &shown_b, vec![What::Path]);
+        let steps = |items: &[Item]| items.iter().filter(|item| item.is_step()).count() as u64;
+        self.result.only_a += steps(&all_a[..pass_a]);
+        self.result.only_b += steps(&all_b[..pass_b]);
+        self.pass(pass_a as u64, pass_b as u64);
+        self.a.rewind(a, pass_a);
+        self.b.rewind(b, pass_b);
+        if meeting.is_none() {
+            // Neither window has anything the other one knows; the rest is theirs alone.
+            self.result.only_a += self.a.drain();
+            self.result.only_b += self.b.drain();
+        }
+        meeting.is_some()
+    }
+
+    fn diverge(&mut self, a: &[Item], b: &[Item], what: Vec<What>) {
+        if self.result.divergence.is_none() {
+            let before = self.recent.iter().cloned().collect();
+            self.result.divergence = Some(Divergence { before, a: a.to_vec(), b: b.to_vec(), what });
+            self.passed = Some((0, 0));
+        }
+    }
+
+    fn pass(&mut self, a: u64, b: u64) {
+        if let Some((passed_a, passed_b)) = &mut self.passed {
+            (*passed_a, *passed_b) = (*passed_a + a, *passed_b + b);
+        }
+    }
+
+    fn met(&mut self, a: &Item, b: &Item) {
+        if let Some((passed_a, passed_b)) = self.passed.take() {
+            self.result.meeting = Some(Meeting { a: a.clone(), b: b.clone(), passed_a, passed_b });
+        }
+    }
+}

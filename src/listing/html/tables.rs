@@ -1,0 +1,106 @@
+//! What the lines of an explorer refer to, each thing once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::address::RuntimeAddr;
+use crate::listing::code::Code;
+use crate::listing::hex;
+use crate::listing::kind::Kind;
+use crate::listing::loops::{Fold, Folds};
+use crate::listing::source::{Location, Sources};
+use crate::record::reader::Trace;
+
+/// Instructions, source lines, and loops that can be folded.
+#[derive(Serialize)]
+pub struct Tables {
+    codes: Vec<CodeRow>,
+    /// Frames of each place, the innermost first: file, line, function.
+    locations: Vec<Vec<(usize, u32, Option<String>)>>,
+    files: Vec<SourceFile>,
+    /// By call: first row, the row behind the last, iterations left out, iterations in all.
+    folds: BTreeMap<u64, Vec<(u64, u64, u64, u64)>>,
+}
+
+/// Address, module and offset, symbol and offset, bytes, text, kind, index of the place or -1.
+#[derive(Serialize)]
+struct CodeRow(String, String, String, String, String, u8, i64);
+
+#[derive(Serialize)]
+struct SourceFile {
+    name: String,
+    /// Absent where it cannot be read.
+    lines: Option<Vec<String>>,
+}
+
+impl Tables {
+    #[must_use]
+    pub fn new(trace: &Trace, codes: &[Rc<Code>], source: Option<&Sources>) -> Self {
+        let mut places = Places { source, ..Places::default() };
+        let codes = codes.iter().map(|code| code_row(code, &mut places)).collect();
+        Self { codes, locations: places.locations, files: places.files, folds: folds(trace) }
+    }
+}
+
+fn folds(trace: &Trace) -> BTreeMap<u64, Vec<(u64, u64, u64, u64)>> {
+    let row = |fold: &Fold| (fold.hidden.start, fold.hidden.end, fold.left_out, fold.of);
+    let folds = Folds::of(trace);
+    folds.calls().map(|(call, folds)| (call, folds.iter().map(row).collect())).collect()
+}
+
+fn code_row(code: &Code, places: &mut Places<'_>) -> CodeRow {
+    let address = code.address;
+    let kind = match code.kind {
+        Kind::Other => 0,
+        Kind::Call => 1,
+        Kind::Return => 2,
+        Kind::Jump => 3,
+        Kind::Conditional => 4,
+    };
+    let RuntimeAddr(raw) = address;
+    let place = code.source.as_ref().map_or(-1, |location| places.index(location) as i64);
+    let symbol = code.place.in_symbol().unwrap_or_default();
+    let module = code.place.in_module(address);
+    CodeRow(hex::hex(raw), module, symbol, code.hex.clone(), code.text.clone(), kind, place)
+}
+
+#[derive(Default)]
+struct Places<'s> {
+    source: Option<&'s Sources>,
+    locations: Vec<Vec<(usize, u32, Option<String>)>>,
+    known: HashMap<*const Location, usize>,
+    files: Vec<SourceFile>,
+    file_index: HashMap<Rc<Path>, usize>,
+}
+
+impl Places<'_> {
+    fn index(&mut self, location: &Rc<Location>) -> usize {
+        if let Some(index) = self.known.get(&Rc::as_ptr(location)) {
+            return *index;
+        }
+        let mut frames = Vec::new();
+        for frame in &location.frames {
+            frames.push((
+                self.file(&frame.path, &frame.file),
+                frame.line,
+                frame.function.as_deref().map(str::to_owned),
+            ));
+        }
+        self.locations.push(frames);
+        let index = self.locations.len() - 1;
+        self.known.insert(Rc::as_ptr(location), index);
+        index
+    }
+
+    fn file(&mut self, path: &Rc<Path>, name: &str) -> usize {
+        let (files, source) = (&mut self.files, self.source);
+        *self.file_index.entry(Rc::clone(path)).or_insert_with(|| {
+            let lines = source.and_then(|source| source.whole_file(path)).map(|lines| lines.to_vec());
+            files.push(SourceFile { name: name.to_owned(), lines });
+            files.len() - 1
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Which argument registers a call makes use of: those that are read before they are written.
+
+use std::collections::HashMap;
+
+use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
+
+use crate::check::vendor::vendor_of;
+use crate::image::decode::decode;
+use crate::listing::by_call::call_of;
+use crate::record::marker::Marker;
+use crate::record::reader::{CodeBytes, Entry, MarkerEntry, StepEntry, Trace};
+use crate::registers::{R8, R9, RCX, RDI, RDX, RSI};
+
+/// In the order of the calling convention (System V ABI, 3.2.3).
+pub const ORDER: [usize; 6] = [RDI, RSI, RDX, RCX, R8, R9];
+
+/// By call, the argument registers that it read first.
+pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
+    let vendor = vendor_of(trace);
+    let mut factory = InstructionInfoFactory::new();
+    let mut effects: HashMap<(u64, CodeBytes), (u16, u16)> = HashMap::new();
+    let mut calls: HashMap<u64, Seen> = HashMap::new();
+    for &thread in trace.threads() {
+        for entry in trace.entries(thread) {
+            let seen = calls.entry(call_of(&entry)).or_default();
+            match &entry {
+                _ if seen.is_settled() => {}
+                Entry::Step(StepEntry { address, bytes, .. }) => {
+                    let read =
+                        || decode(bytes, *address, vendor).map_or((0, 0), |it| effect(&it, &mut factory));
+                    let (read, written) = *effects.entry((address.0, *bytes)).or_insert_with(read);
+                    seen.used |= read & !seen.settled;
+                    seen.settled |= read | written;
+                }
+                // What ran unseen may have read any of them, and has left something else in them.
+                Entry::Marker(MarkerEntry { marker: Marker::Native { .. }, .. }) => seen.settled = u16::MAX,
+                Entry::Marker(_) => {}
+            }
+        }
+    }
+    let registers = |seen: Seen| ORDER.into_iter().filter(|index| seen.used >> index & 1 != 0).collect();
+    calls.into_iter().map(|(call, seen)| (call, registers(seen))).collect()
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    used: u16,
+    /// Read or written already.
+    settled: u16,
+}
+
+impl Seen {
+    fn is_settled(self) -> bool {
+        ORDER.iter().all(|index| self.settled >> index & 1 != 0)
+    }
+}
+
+/// General registers that the instruction reads, and those that it writes, a bit each.
+fn effect(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> (u16, u16) {
+    let (mut read, mut written) = (0, 0);
+    for it in factory.info(instruction).used_registers() {
+        if !it.register().is_gpr() {
+            continue;
+        }
+        let bit = 1 << (it.register().full_register() as usize - Register::RAX as usize);
+        match it.access() {
+            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                read |= bit;
+            }
+            OpAccess::Write | OpAccess::CondWrite => written |= bit,
+            _ => {}
+        }
+    }
+    (read, written)
+}

@@ -1,0 +1,173 @@
+//! Addresses by what they lie in.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::address::RuntimeAddr;
+use crate::image::elf::Elf;
+use crate::listing::hex;
+use crate::listing::place::file_name;
+use crate::listing::visible::visible;
+use crate::record::reader::{Module, Trace};
+
+/// The largest stack that is looked for below a call's frame: Linux's default limit.
+const STACK_BELOW: u64 = 8 << 20;
+/// Above the frame the callers' frames lie at fixed distances; beyond this the kernel puts strings at random ones.
+const CALLERS: u64 = 0x200;
+/// How far the stack is looked for above the frame.
+const STACK_ABOVE: u64 = 4 << 20;
+/// Addresses this near to each other are taken for one block of memory.
+const NEAR: u64 = 256 << 10;
+/// Where the heap of a program at a fixed address may lie behind it.
+const FIXED_HEAP: u64 = 1 << 30;
+
+/// Names for the addresses of one call.
+#[derive(Debug)]
+pub struct Regions {
+    modules: Vec<(Range<u64>, String, u64)>,
+    /// Behind a program at a fixed address.
+    fixed_heap: Option<Range<u64>>,
+    /// RSP at entry of the call.
+    stack: u64,
+    /// RSP after a function aligned it to more than calls do, the innermost last.
+    aligned: Vec<u64>,
+    /// RSP at entry of signal handlers being run, the innermost last.
+    handlers: Vec<u64>,
+    /// The first address seen of each other block of memory.
+    blocks: Vec<u64>,
+}
+
+impl Regions {
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let modules: Vec<_> = trace
+            .modules()
+            .iter()
+            .map(|module| (extent(module), visible(file_name(&module.path)).into_owned(), module.bias.0))
+            .collect();
+        let program = trace.modules().iter().zip(&modules).find(|(module, _)| module.bias.0 == 0);
+        let fixed_heap = program.map(|(_, (extent, ..))| extent.end..extent.end + FIXED_HEAP);
+        Self { modules, fixed_heap, stack: 0, aligned: Vec::new(), handlers: Vec::new(), blocks: Vec::new() }
+    }
+
+    /// Begins another call: what the blocks of memory are called depends on it alone.
+    pub fn begin_call(&mut self, rsp: u64) {
+        self.stack = rsp;
+        self.aligned.clear();
+        self.handlers.clear();
+        self.blocks.clear();
+    }
+
+    /// A function has aligned RSP to more than sixteen bytes: how far that moved it differs by run.
+    pub fn align(&mut self, rsp: u64) {
+        self.aligned.push(rsp);
+    }
+
+    /// RSP was set to this, behind what was aligned below.
+    pub fn leave_aligned(&mut self, rsp: u64) {
+        self.aligned.retain(|aligned| rsp < *aligned);
+    }
+
+    /// A signal's handler begins with this RSP. The kernel puts its frame at a distance that differs by run.
+    pub fn begin_handler(&mut self, rsp: u64) {
+        self.handlers.push(rsp);
+    }
+
+    pub fn end_handler(&mut self) {
+        self.handlers.pop();
+    }
+
+    /// Whether a program would take the value for an address.
+    #[must_use]
+    pub fn is_address(&self, value: u64) -> bool {
+        self.in_stack(value) || self.module(value).is_some() || self.is_mapped(value)
+    }
+
+    /// The value by region and offset; `None` for what is no address.
+    pub fn name(&mut self, value: u64) -> Option<String> {
+        for rsp in self.handlers.iter().rev() {
+            if (rsp.saturating_sub(NEAR)..rsp + CALLERS).contains(&value) {
+                return Some(offset("handler", value, *rsp));
+            }
+        }
+        // At the aligned address itself more often stands what RSP was before, if that was aligned by chance.
+        if let Some(rsp) = self.aligned.last().filter(|rsp| value < **rsp && self.in_stack(value)) {
+            return Some(offset("aligned", value, *rsp));
+        }
+        if self.in_stack(value) {
+            let known = value < self.stack + CALLERS;
+            return Some(if known { offset("stack", value, self.stack) } else { "stack+…".to_owned() });
+        }
+        if let Some((_, name, bias)) = self.module(value) {
+            return Some(format!("{name}+{}", hex::hex(value - bias)));
+        }
+        if !self.is_mapped(value) {
+            return None;
+        }
+        let known = self.blocks.iter().position(|block| block.abs_diff(value) < NEAR);
+        let index = known.unwrap_or_else(|| {
+            self.blocks.push(value);
+            self.blocks.len() - 1
+        });
+        Some(offset(&format!("mem{}", index + 1), value, self.blocks[index]))
+    }
+
+    /// The value by region, or as it is.
+    pub fn render(&mut self, value: u64) -> String {
+        self.name(value).unwrap_or_else(|| hex::hex(value))
+    }
+
+    /// Whether two addresses keep their distance in every run.
+    #[must_use]
+    pub fn are_together(&self, one: u64, other: u64) -> bool {
+        let module = |value| self.modules.iter().position(|(extent, ..)| extent.contains(&value));
+        match (self.in_stack(one), self.in_stack(other), module(one), module(other)) {
+            (true, true, ..) => true,
+            (false, false, None, None) => one.abs_diff(other) < NEAR,
+            (_, _, one, other) => one.is_some() && one == other,
+        }
+    }
+
+    /// The same for a value of RSP itself.
+    pub fn render_rsp(&mut self, value: u64) -> String {
+        if self.aligned.last() == Some(&value) { "aligned".to_owned() } else { self.render(value) }
+    }
+
+    fn in_stack(&self, value: u64) -> bool {
+        self.stack > 0 && (self.stack.saturating_sub(STACK_BELOW)..self.stack + STACK_ABOVE).contains(&value)
+    }
+
+    fn module(&self, value: u64) -> Option<&(Range<u64>, String, u64)> {
+        self.modules.iter().find(|(extent, ..)| extent.contains(&value))
+    }
+
+    /// Whether Linux puts a program's memory there: position-independent programs and their heap from 0x55…,
+    /// everything mapped below the stack (`arch/x86/include/asm/elf.h`, `mmap_base`).
+    fn is_mapped(&self, value: u64) -> bool {
+        (0x5500_0000_0000..0x5700_0000_0000).contains(&value)
+            || (0x7000_0000_0000..0x7fff_ffff_f000).contains(&value)
+            || self.fixed_heap.as_ref().is_some_and(|heap| heap.contains(&value))
+    }
+}
+
+/// All of a module's memory, data included, by its file; by its code alone where the file is gone or another one.
+fn extent(module: &Module) -> Range<u64> {
+    let code = module.ranges.iter().map(|range| range.start.0..range.end.0);
+    let code = code.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0);
+    let known = Elf::open(Path::new(&module.path)).ok();
+    let known = known.filter(|elf| elf.build_id().unwrap_or_default() == module.build_id);
+    let segments = known.iter().flat_map(Elf::segments);
+    let segments = segments.map(|segment| {
+        let RuntimeAddr(start) = segment.start.at(module.bias);
+        start & !0xfff..start.wrapping_add(segment.size).next_multiple_of(0x1000)
+    });
+    segments.fold(code, |a, b| a.start.min(b.start)..a.end.max(b.end))
+}
+
+fn offset(name: &str, value: u64, base: u64) -> String {
+    match (value.checked_sub(base), base.wrapping_sub(value)) {
+        (Some(0), _) => name.to_owned(),
+        (Some(above), _) => format!("{name}+{}", hex::hex(above)),
+        (None, below) => format!("{name}-{}", hex::hex(below)),
+    }
+}

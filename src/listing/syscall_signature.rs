@@ -1,0 +1,140 @@
+//! How the arguments of common system calls are written.
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// An `int`, in decimal.
+    Int,
+    /// A descriptor that may be AT_FDCWD.
+    Directory,
+    /// A `long` or an offset, in decimal.
+    Long,
+    /// A length or a count, in decimal.
+    Size,
+    /// Flags or anything else, in hexadecimal.
+    Hex,
+    /// A file mode, in octal.
+    Mode,
+    /// An address that the kernel reads or writes at.
+    Pointer,
+    /// The address of a C string.
+    Text,
+    /// The address of bytes that the call takes, as many as the next argument says.
+    Bytes,
+}
+
+/// Names and a letter for each argument, by name; from the manual pages in section 2.
+const SIGNATURES: &[(&str, &str)] = &[
+    ("access", "to"),
+    ("brk", "p"),
+    ("chdir", "t"),
+    ("chmod", "to"),
+    ("clock_gettime", "ip"),
+    ("clock_nanosleep", "iipp"),
+    ("close", "i"),
+    ("connect", "ips"),
+    ("creat", "to"),
+    ("dup", "i"),
+    ("dup2", "ii"),
+    ("dup3", "iix"),
+    ("execve", "tpp"),
+    ("exit", "i"),
+    ("exit_group", "i"),
+    ("faccessat", "dto"),
+    ("fchmod", "io"),
+    ("fcntl", "iix"),
+    ("fstat", "ip"),
+    ("ftruncate", "il"),
+    ("futex", "piippi"),
+    ("getcwd", "ps"),
+    ("getdents64", "ips"),
+    ("getrandom", "psx"),
+    ("ioctl", "ixx"),
+    ("kill", "ii"),
+    ("lseek", "ili"),
+    ("lstat", "tp"),
+    ("madvise", "psi"),
+    ("mkdir", "to"),
+    ("mkdirat", "dto"),
+    ("mmap", "psxxix"),
+    ("mprotect", "psx"),
+    ("munmap", "ps"),
+    ("nanosleep", "pp"),
+    ("newfstatat", "dtpx"),
+    ("open", "txo"),
+    ("openat", "dtxo"),
+    ("pipe", "p"),
+    ("pipe2", "px"),
+    ("poll", "psi"),
+    ("ppoll", "psppx"),
+    ("pread64", "ipsl"),
+    ("prlimit64", "iipp"),
+    ("pwrite64", "ibsl"),
+    ("read", "ips"),
+    ("readlink", "tps"),
+    ("readlinkat", "dtps"),
+    ("readv", "ips"),
+    ("rename", "tt"),
+    ("rmdir", "t"),
+    ("rt_sigaction", "ipps"),
+    ("rt_sigprocmask", "ipps"),
+    ("sched_yield", ""),
+    ("sendto", "ibsxps"),
+    ("socket", "iii"),
+    ("stat", "tp"),
+    ("statx", "dtxxp"),
+    ("tgkill", "iii"),
+    ("tkill", "ii"),
+    ("truncate", "tl"),
+    ("uname", "p"),
+    ("unlink", "t"),
+    ("unlinkat", "dtx"),
+    ("wait4", "ipip"),
+    ("write", "ibs"),
+    ("writev", "ips"),
+];
+
+/// What argument `index` of the call is; hexadecimal where this version does not know.
+#[must_use]
+pub fn argument(call: &str, index: usize) -> Argument {
+    let found = SIGNATURES.binary_search_by_key(&call, |(name, _)| *name).ok();
+    match found.and_then(|at| SIGNATURES[at].1.as_bytes().get(index)) {
+        Some(b'i') => Argument::Int,
+        Some(b'd') => Argument::Directory,
+        Some(b'l') => Argument::Long,
+        Some(b's') => Argument::Size,
+        Some(b'o') => Argument::Mode,
+        Some(b'p') => Argument::Pointer,
+        Some(b't') => Argument::Text,
+        Some(b'b') => Argument::Bytes,
+        _ => Argument::Hex,
+    }
+}
+
+/// Whether the call gives back an address.
+#[must_use]
+pub fn returns_address(call: &str) -> bool {
+    matches!(call, "brk" | "mmap" | "mremap" | "shmat")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listing::syscall_arity;
+
+    #[test]
+    fn sorted_and_as_long_as_the_kernel_has_them() {
+        assert!(SIGNATURES.windows(2).all(|two| two[0].0 < two[1].0));
+        for (name, letters) in SIGNATURES {
+            let number = syscalls::Sysno::iter().find(|call| call.name() == *name).unwrap();
+            assert_eq!(letters.len(), syscall_arity::arguments(number.id() as u64), "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_ones_are_hexadecimal() {
+        assert_eq!(argument("write", 1), Argument::Bytes);
+        assert_eq!(argument("write", 3), Argument::Hex);
+        assert_eq!(argument("bpf", 0), Argument::Hex);
+    }
+}
