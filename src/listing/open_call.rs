@@ -19,6 +19,8 @@ pub struct OpenCall {
     ended: bool,
     /// Nothing since the last row but a native stretch: the way out is known.
     seen: bool,
+    /// Nothing since the last row but a function that comes back elsewhere than behind its call.
+    jumped: bool,
 }
 
 impl OpenCall {
@@ -31,13 +33,14 @@ impl OpenCall {
     /// Follows one row.
     pub fn step(&mut self, row: &StepRow) {
         self.last = Some((row.entry.n, row.entry.address, Rc::clone(&row.code)));
-        (self.ended, self.seen) = (false, true);
+        (self.ended, self.seen, self.jumped) = (false, true, false);
     }
 
     /// Follows one marker.
     pub fn marker(&mut self, marker: &Marker) {
         self.ended |= markers::ends_call(marker);
         self.seen &= matches!(marker, Marker::Native { .. });
+        self.jumped |= matches!(marker, Marker::Native { resume: RuntimeAddr(0), .. });
     }
 
     /// Itself, if nothing has said how it ended. What came before a thread's first call was none.
@@ -50,6 +53,6 @@ impl OpenCall {
     /// or an unwinder. Where something happened between that a row does not show, a return is assumed.
     #[must_use]
     pub fn left_without_return(&self) -> bool {
-        self.seen && self.last.as_ref().is_some_and(|(_, _, code)| !code.may_return)
+        self.seen && (self.jumped || self.last.as_ref().is_some_and(|(_, _, code)| !code.may_return))
     }
 }
