@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{ChooseError, choose};
+use super::{ChooseError, Engine, choose};
 
 /// `struct sock_filter`: code, jump if true, jump if false, operand (`include/uapi/linux/filter.h`).
 const fn rule(code: u32, yes: u8, no: u8, operand: u32) -> libc::sock_filter {
@@ -29,13 +29,17 @@ fn refuse(errno: i32) {
     assert_eq!((privileges, filter), (0, 0));
 }
 
+/// What the breakpoint engine says, and how long both choices took.
 fn choose_refused(errno: i32) -> (String, Duration) {
     let chosen = std::thread::spawn(move || {
         refuse(errno);
         let start = Instant::now();
-        (choose(None, None), start.elapsed())
+        let auto = choose(None, None);
+        (choose(Some(Engine::Breakpoint), None), auto, start.elapsed())
     });
-    let (chosen, took) = chosen.join().unwrap();
+    let (chosen, auto, took) = chosen.join().unwrap();
+    let auto = auto.expect("the trap flag needs no perf");
+    assert_eq!((auto.engine, auto.patch), (Engine::TrapFlag, true), "{auto:?}");
     let error = chosen.expect_err("perf_event_open is refused");
     assert!(matches!(error, ChooseError::Refused(_)), "{error:?}");
     (error.to_string(), took)

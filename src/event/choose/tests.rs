@@ -85,9 +85,28 @@ fn the_first_rearm_that_loses_nothing_is_taken_and_the_kernel_bug_named() {
 }
 
 #[test]
-fn refused_perf_is_one_error_and_one_probe() {
+fn refused_perf_leaves_the_trap_flag_and_patched_code() {
     let mut machine = Recorded { refused: Some(Cause::Paranoid(3)), ..GOOD };
-    let error = choose_on(&mut machine, None, None).unwrap_err();
+    let choice = choose_on(&mut machine, None, None).unwrap();
+    assert_eq!((choice.engine, choice.patch, machine.probes), (Engine::TrapFlag, true, 1));
+    assert!(choice.notices[0].contains("perf_event_paranoid is 3"), "{:?}", choice.notices);
+    assert!(choice.notices[1].contains("code is patched"), "{:?}", choice.notices);
+    let neither = Recorded { trap_flag: false, ..machine };
+    assert!(matches!(choose_on(&mut neither.clone(), None, None), Err(ChooseError::Nothing { .. })));
+}
+
+#[test]
+fn breakpoints_that_cannot_be_moved_leave_patched_code_between_single_steps() {
+    let still = Recorded { sigtrap: false, ..GOOD };
+    let choice = choose_on(&mut still.clone(), Some(Engine::TrapFlag), None).unwrap();
+    assert!(choice.patch && choice.notices[0].contains("code is patched"), "{:?}", choice.notices);
+    assert!(!choose_on(&mut GOOD.clone(), Some(Engine::TrapFlag), None).unwrap().patch);
+}
+
+#[test]
+fn an_engine_that_needs_perf_is_one_error_and_one_probe_where_it_is_refused() {
+    let mut machine = Recorded { refused: Some(Cause::Paranoid(3)), ..GOOD };
+    let error = choose_on(&mut machine, Some(Engine::Breakpoint), None).unwrap_err();
     let expected = "cannot open the trigger breakpoint: EACCES (13), perf_event_paranoid is 3; \
                     sudo sysctl kernel.perf_event_paranoid=2";
     assert_eq!(error.to_string(), expected);
