@@ -78,6 +78,40 @@ fn a_skid_that_varies_shows_in_places_and_in_no_count() {
     assert_eq!(places.iter().map(|it| it.1).sum::<u64>(), overflows(TAIL), "{ran:?}");
 }
 
+/// The last overflow's skid reaches the end of the payload, and the DISABLE there is where it ends.
+#[test]
+fn a_skid_ends_at_the_next_system_call() {
+    const SKID: u64 = 400;
+    let (number, last) = (overflows(TAIL), PAYLOAD - TAIL - (PERIOD - TAIL) * overflows(TAIL));
+    let [period, rounds] = &arguments();
+    let expected = format!(
+        "plain {PAYLOAD}\n\
+         counted {} overflows {number} tail {TAIL} payload {PAYLOAD}\n\
+         tails agree {number} of {number}\n\
+         rip off by {last}: 1 of {number}\n\
+         rip off by {SKID}: {} of {number}\n",
+        PAYLOAD + TAIL * (number - 1),
+        number - 1
+    );
+    assert_prints("synchronous", &["--skid", "400"], &[period, rounds], &expected);
+}
+
+/// Counts agree again, and are wrong: what is counted too much shows only beside the places.
+#[test]
+fn overcounting_shows_at_the_stops() {
+    const EVERY: u64 = 5000;
+    let Some(program) = Fixture::build("synchronous") else { return };
+    let [period, rounds] = &arguments();
+    let ran = program.run(&["--overcount", &EVERY.to_string()], &[period, rounds]);
+    let wrong = PAYLOAD + PAYLOAD / EVERY;
+    assert!(ran.stdout.starts_with(&format!("plain {wrong}\n")), "{ran:?}");
+    assert!(ran.stdout.contains(&format!(" payload {wrong}\n")), "{ran:?}");
+    let agree = ran.stdout.lines().find_map(|line| line.strip_prefix("tails agree ")).expect("tails");
+    let agree: u64 = agree.split(' ').next().unwrap().parse().expect("a number");
+    // Those before the first instruction too many.
+    assert_eq!(agree, EVERY / PERIOD - 1, "{ran:?}");
+}
+
 /// The program relies on POLL_HUP, so it must notice where it is missing.
 #[test]
 fn a_stop_that_is_no_hup_ends_the_program() {
