@@ -127,9 +127,17 @@ fn an_existing_trace_and_what_is_no_file_are_left_alone() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_yet_says_so() {
-    let refused = run(overstep().args(["trace", "-f", "x", "--engine", "instructions", "--", "true"]));
+fn options_that_another_engine_has_name_it() {
+    let refused = run(overstep().args(["trace", "-f", "x", "--period", "2", "--", "true"]));
     assert_eq!(refused.status, Some(125));
-    assert!(refused.stderr.contains("instructions"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--engine auto"), "names a way out: {}", refused.stderr);
+    assert!(refused.stderr.contains("pass --engine instructions"), "{}", refused.stderr);
+    let counter = ["trace", "-f", "x", "--engine", "instructions", "--step", "block", "--", "true"];
+    let refused = run(overstep().args(counter));
+    assert_eq!(refused.status, Some(125));
+    assert!(refused.stderr.contains("pass --engine breakpoint"), "{}", refused.stderr);
+    for (period, why) in [("0", "would never overflow"), ("61", "at most 60")] {
+        let refused = run(overstep().args(["trace", "-f", "x", "--period", period, "--", "true"]));
+        assert_eq!(refused.status, Some(125));
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }

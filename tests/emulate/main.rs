@@ -7,4 +7,5 @@ mod oracle;
 mod process;
 mod sharing;
 mod support;
+mod synchronous;
 mod traps;
