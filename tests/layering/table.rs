@@ -33,6 +33,7 @@ const TABLE: [(&str, &[&str]); 17] = [
             "image::module",
             "image::operands",
             "image::restartable",
+            "image::static_successor",
             "image::successor",
         ],
     ),

@@ -68,6 +68,7 @@ fn skids(class: &Value) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn no_skid_is_found_where_none_is_injected() {
     for delivery in ["fasync", "sigtrap"] {
         let Some(report) = under("no_skid_is_found_where_none_is_injected", &[], delivery) else { return };
@@ -87,6 +88,7 @@ fn a_fixed_skid_is_recovered() {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn a_uniform_skid_is_recovered() {
     let model = ["--skid", "uniform:0-4", "--seed", "7"];
     let Some(report) = under("a_uniform_skid_is_recovered", &model, "fasync") else { return };
@@ -98,6 +100,7 @@ fn a_uniform_skid_is_recovered() {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn a_geometric_skid_is_recovered() {
     let model = ["--skid", "geometric:0.5", "--seed", "7"];
     let Some(report) = under("a_geometric_skid_is_recovered", &model, "fasync") else { return };
@@ -127,6 +130,7 @@ fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn counting_too_much_is_recovered() {
     let Some(report) = under("counting_too_much_is_recovered", &["--overcount", "1000"], "fasync") else {
         return;
@@ -157,6 +161,7 @@ fn the_smallest_period_and_the_tail_are_found() {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn a_lost_hang_up_is_seen() {
     let Some(report) = under("a_lost_hang_up_is_seen", &["--hup-bug"], "fasync") else { return };
     let five = check(&report, "instructions: REFRESH(5)");
@@ -168,6 +173,7 @@ fn a_lost_hang_up_is_seen() {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn fused_instructions_are_seen_to_retire_together() {
     const NAME: &str = "fused_instructions_are_seen_to_retire_together";
     let fused = |report: &Value| nops(report, "fasync")["classes"][0].clone();
@@ -187,6 +193,7 @@ fn fused_instructions_are_seen_to_retire_together() {
 }
 
 #[test]
+#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn throttling_is_seen() {
     let seen = |report: &Value| {
         let figures = &check(report, "throttling of instructions")["figures"];
