@@ -160,6 +160,10 @@ impl Survey {
         };
         let excluded = self.modules.known.iter().filter(|module| of_tracer(module) || is_vdso(module));
         let excluded = excluded.flat_map(|module| module.code.iter().map(code_range));
+        // The agent's own file, a memfd whose name is gone, may not be readable again.
+        let unknown = self.modules.unknown.iter().map(|unknown| &unknown.range);
+        let unnamed = unknown.filter(|range| wanted.tracer.is_some_and(|tracer| range.contains(&tracer)));
+        let excluded = excluded.chain(unnamed.map(code_range));
         // A handler that calls libc's memory routines would meet its own breakpoint there, for ever.
         let shared = self.modules.known.iter().filter(|module| wanted.spares_libc && self.has_memcpy(module));
         let excluded = excluded.chain(shared.flat_map(|module| module.code.iter().map(code_range))).collect();
