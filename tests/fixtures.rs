@@ -40,6 +40,11 @@ fn judge_case(file: &str, built: &Built, case: &Case) {
     let mut references = References::new(&program, &options, built.directory());
     expect(references.first(), REFERENCE.name);
     for way in OTHERS {
+        // A thread that runs the instruction under a patch has taken it out: another one may enter unseen.
+        if way.refused && file == "threads.c" {
+            println!("SKIP {file} by {}: patches are shared by threads", way.name);
+            continue;
+        }
         let described = describe(way.name);
         let (run, agreement) =
             references.against(way).unwrap_or_else(|difference| panic!("{described}: {difference}"));
