@@ -15,6 +15,7 @@ use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
+use crate::event::siginfo::{EventSignal, POLL_HUP, POLL_IN, TRAP_PERF, TRAP_PERF_FLAG_ASYNC, TRAP_TRACE};
 use crate::event::tail::handler_with_tail;
 use crate::image::memory::Memory;
 use crate::raw;
@@ -27,16 +28,6 @@ use crate::registers::flag;
 pub const TRIGGER_TAG: u64 = 0x6f76_7374_7472_6967;
 pub const STEP_TAG: u64 = 0x6f76_7374_7374_6570;
 pub const GUARD_TAG: u64 = 0x6f76_7374_6775_6172;
-
-/// `si_code` of SIGTRAP (Linux `include/uapi/asm-generic/siginfo.h`).
-const TRAP_TRACE: i32 = 2;
-const TRAP_PERF: i32 = 6;
-/// `si_code` of an fasync signal: overflows left to the limit, or none. Codes in between do not occur.
-const POLL_IN: i32 = 1;
-const POLL_HUP: i32 = 6;
-const SI_KERNEL: i32 = 0x80;
-/// `si_perf_flags`: the signal was blocked when the event fired, so RIP is somewhere later.
-const TRAP_PERF_FLAG_ASYNC: u32 = 1;
 
 /// Who sent a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,11 +80,14 @@ fn handle(
     }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
     let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
-    let sender = sender(process, signal, info, patched);
+    // SAFETY: the kernel passes a siginfo_t, of which this is the beginning; it is only read.
+    let event = unsafe { &*info.cast::<EventSignal>() };
+    let sender = sender(process, signal, event, patched);
     if patched && sender == Sender::Standing {
         saved.go_to(before);
     }
-    if sender == Sender::Program || !take(process, sender, is_asynchronous(sender, info), Saved::new(context))
+    if sender == Sender::Program
+        || !take(process, sender, is_asynchronous(sender, event), Saved::new(context))
     {
         let handler = process.signals.action(signal).map_or(0, |action| action.handler);
         pass_on(process, signal, info, context);
@@ -103,22 +97,21 @@ fn handle(
     }
 }
 
-fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t, patched: bool) -> Sender {
-    // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
-    let code = unsafe { (*info).si_code };
+fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool) -> Sender {
     let counts = process.settings.engine == Engine::Instructions;
     let overflow = if counts { Sender::Counter } else { Sender::Step };
     if signal == process.fasync_signal {
-        return if (POLL_IN..=POLL_HUP).contains(&code) { overflow } else { Sender::Program };
+        // Codes in between do not occur.
+        return if (POLL_IN..=POLL_HUP).contains(&info.code) { overflow } else { Sender::Program };
     }
     if signal == libc::SIGIO {
         // Plain SIGIO stands in for a real-time signal that found its queue full (kernel-facts 5).
-        return if code == SI_KERNEL { overflow } else { Sender::Program };
+        return if info.code == libc::SI_KERNEL { overflow } else { Sender::Program };
     }
-    match code {
-        SI_KERNEL if patched => Sender::Standing,
+    match info.code {
+        libc::SI_KERNEL if patched => Sender::Standing,
         TRAP_TRACE => Sender::TrapFlag,
-        TRAP_PERF => match perf_field(info, 24) {
+        TRAP_PERF => match info.data {
             STEP_TAG => Sender::Step,
             COUNTER_TAG => Sender::Counter,
             TRIGGER_TAG | GUARD_TAG => Sender::Standing,
@@ -128,18 +121,8 @@ fn sender(process: &Process, signal: i32, info: *const libc::siginfo_t, patched:
     }
 }
 
-fn is_asynchronous(sender: Sender, info: *const libc::siginfo_t) -> bool {
-    sender != Sender::TrapFlag
-        // SAFETY: as in `sender`.
-        && unsafe { (*info).si_code } == TRAP_PERF
-        && (perf_field(info, 32) >> 32) as u32 & TRAP_PERF_FLAG_ASYNC != 0
-}
-
-/// Eight bytes of `siginfo_t._sigfault._perf`: `si_perf_data` at 24, `si_perf_type` and `si_perf_flags` at 32
-/// (Linux `include/uapi/asm-generic/siginfo.h`; libc's struct has no names for them).
-fn perf_field(info: *const libc::siginfo_t, offset: usize) -> u64 {
-    // SAFETY: siginfo_t is 128 bytes, 8-aligned, and the offset is 24 or 32.
-    unsafe { info.cast::<u8>().add(offset).cast::<u64>().read() }
+fn is_asynchronous(sender: Sender, info: &EventSignal) -> bool {
+    sender != Sender::TrapFlag && info.code == TRAP_PERF && info.flags & TRAP_PERF_FLAG_ASYNC != 0
 }
 
 /// Deals with a signal of our own events. `false`: a single-step trap that the program itself asked for.
@@ -408,7 +391,7 @@ fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: 
     const DEFAULT: u64 = libc::SIG_DFL as u64;
     const IGNORE: u64 = libc::SIG_IGN as u64;
     let Some(action) = process.signals.action(signal) else { return };
-    // SAFETY: as in `sender`.
+    // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
     let sent_by_kernel = unsafe { (*info).si_code } > 0;
     match action.handler {
         IGNORE if !sent_by_kernel => {}

@@ -25,6 +25,7 @@ const TABLE: [(&str, &[&str]); 17] = [
             "event::ioctl",
             "event::open",
             "event::rearm",
+            "event::siginfo",
             "event::tail",
             "image::boundary",
             "image::class",
