@@ -38,6 +38,16 @@ pub unsafe fn syscall(number: i64, arguments: [u64; 6]) -> Result<u64, Errno> {
     if (-4095..0).contains(&result) { Err(Errno(-result as i32)) } else { Ok(result as u64) }
 }
 
+/// Closes a descriptor; there is nothing to do about a failure.
+///
+/// # Safety
+/// `fd` is the caller's to close.
+#[inline(always)]
+pub unsafe fn close(fd: i32) {
+    // SAFETY: the caller's promise.
+    let _ = unsafe { syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]) };
+}
+
 /// The calling thread's id.
 #[inline(always)]
 #[must_use]

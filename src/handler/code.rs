@@ -6,6 +6,7 @@ use iced_x86::Instruction;
 
 use super::blocks::{Block, Found};
 use super::known::{KnownImage, KnownSymbol};
+use super::proc_file;
 use super::process::Process;
 use crate::address::{ElfAddr, RuntimeAddr};
 use crate::image::boundary::{Boundary, InstructionMap};
@@ -71,7 +72,7 @@ pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetc
     let mut bytes = [0; MAX_LENGTH];
     let available = match first {
         Some(block) if !block.readable => from_block(block.bytes, at, &mut bytes),
-        _ => from_memory(process, at, &mut bytes),
+        _ => from_memory(process, at, &mut bytes, |this_page| in_place(at, this_page)),
     };
     let instruction = decode(bytes.get(..available).unwrap_or(&bytes), at, process.vendor)
         .map_err(|_| NoInstruction::Undecodable)?;
@@ -96,14 +97,11 @@ pub(super) fn fetch(process: &Process, tid: u32, at: RuntimeAddr) -> Result<Fetc
 /// As [`fetch`].
 pub(super) fn peek(process: &Process, at: RuntimeAddr) -> Result<Fetched, NoInstruction> {
     let mut bytes = [0; MAX_LENGTH];
-    let here = (PAGE - at.0 % PAGE).min(MAX_LENGTH as u64) as usize;
-    let (this_page, next_page) = bytes.split_at_mut(here);
-    if !process.memory().read(at, this_page) {
+    let memory = process.memory();
+    let available = from_memory(process, at, &mut bytes, |this_page| memory.read(at, this_page));
+    if available == 0 {
         return Err(NoInstruction::Undecodable);
     }
-    let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
-    process.patches.hide(at, &mut bytes);
-    let available = if more { MAX_LENGTH } else { here };
     let instruction = decode(bytes.get(..available).unwrap_or(&bytes), at, process.vendor)
         .map_err(|_| NoInstruction::Undecodable)?;
     Ok(Fetched { class: Class::of(&instruction), instruction, bytes, differs: false })
@@ -120,15 +118,28 @@ fn from_block(block: &[u8; BLOCK], at: RuntimeAddr, bytes: &mut [u8; MAX_LENGTH]
     rest.len().min(MAX_LENGTH)
 }
 
-/// Bytes from `at` on as memory has them now: how many.
-fn from_memory(process: &Process, at: RuntimeAddr, bytes: &mut [u8; MAX_LENGTH]) -> usize {
+/// Bytes from `at` on as memory has them now, those of its page read by `read`: how many, 0 when it fails.
+fn from_memory(
+    process: &Process,
+    at: RuntimeAddr,
+    bytes: &mut [u8; MAX_LENGTH],
+    read: impl FnOnce(&mut [u8]) -> bool,
+) -> usize {
     let here = (PAGE - at.0 % PAGE).min(MAX_LENGTH as u64) as usize;
     let (this_page, next_page) = bytes.split_at_mut(here);
-    // SAFETY: a block of this page was readable when it was recorded, and the CPU is about to execute it.
-    copy(unsafe { std::slice::from_raw_parts(at.0 as *const u8, here) }, this_page);
+    if !read(this_page) {
+        return 0;
+    }
     let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
     process.patches.hide(at, bytes);
     if more { MAX_LENGTH } else { here }
+}
+
+/// What lies at `at`, read in place.
+fn in_place(at: RuntimeAddr, into: &mut [u8]) -> bool {
+    // SAFETY: a block of this page was readable when it was recorded, and the CPU is about to execute it.
+    copy(unsafe { std::slice::from_raw_parts(at.0 as *const u8, into.len()) }, into);
+    true
 }
 
 /// Copies as much as both have, without a call to memcpy.
@@ -201,18 +212,11 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<Blo
 /// # Signal safety
 /// openat, pread64 and close.
 fn read_unreadable(at: RuntimeAddr, into: &mut [u8]) {
-    let path = c"/proc/self/mem";
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
-    // SAFETY: a NUL-terminated path; the read is bounded by the slice; the descriptor is ours.
-    unsafe {
-        let opened =
-            raw::syscall(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0]);
-        if let Ok(fd) = opened {
-            let (to, length) = (into.as_mut_ptr() as u64, into.len() as u64);
-            let _ = raw::syscall(libc::SYS_pread64, [fd, to, length, at.0, 0, 0]);
-            let _ = raw::syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
-        }
-    }
+    let (to, length) = (into.as_mut_ptr() as u64, into.len() as u64);
+    let _ = proc_file::with(proc_file::MEM, libc::O_RDONLY, |fd| {
+        // SAFETY: bounded by the slice.
+        unsafe { raw::syscall(libc::SYS_pread64, [fd, to, length, at.0, 0, 0]) }
+    });
 }
 
 /// Sets one bit for each byte that the instruction map knows, and one for each that starts an instruction.

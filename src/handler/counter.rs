@@ -1,17 +1,17 @@
 //! The instruction counter of one thread: what ran since it was armed, by its own count.
 
+use super::own_event::OwnEvent;
 use super::process::Process;
-use crate::event::{attr, fasync, ioctl, open};
-use crate::raw::{Errno, gettid, syscall};
-use crate::record::control::Delivery;
+use crate::event::{attr, ioctl};
+use crate::raw::Errno;
+use crate::record::control::Settings;
 
 /// Comes back in `si_perf_data` with sigtrap delivery.
 pub const COUNTER_TAG: u64 = 0x6f76_7374_636e_7472;
 
 /// A counter that is armed by the handler's tail, and by nothing else.
 pub(super) struct Counter {
-    fd: i32,
-    id: u64,
+    event: OwnEvent,
     /// What it had when it was armed.
     base: u64,
     /// The tail has armed it, or is about to.
@@ -33,7 +33,7 @@ pub(super) struct Counted {
 
 impl Counter {
     pub(super) const fn closed() -> Self {
-        Self { fd: -1, id: 0, base: 0, armed: false, overdue: 0, zero_steps: 0 }
+        Self { event: OwnEvent::none(), base: 0, armed: false, overdue: 0, zero_steps: 0 }
     }
 
     /// Has the tail arm it.
@@ -44,12 +44,14 @@ impl Counter {
     /// # Signal safety
     /// Raw system calls.
     pub(super) fn arm(&mut self, process: &Process) -> Result<(), Errno> {
-        if self.fd < 0 || ioctl::id(self.fd) != Ok(self.id) {
-            self.open(process)?;
+        if !self.event.is_open() {
+            let Settings { period, delivery, .. } = process.settings;
+            let attr = attr::instructions(attr::Counted::Instructions, period, delivery, COUNTER_TAG);
+            self.event.open(&attr, delivery, process.fasync_signal)?;
         }
-        self.base = ioctl::count(self.fd)?;
+        self.base = ioctl::count(self.event.fd())?;
         // What an overflow ran over is taken off the next period, unless the period is set anew.
-        ioctl::period(self.fd, process.settings.period)?;
+        ioctl::period(self.event.fd(), process.settings.period)?;
         self.armed = true;
         Ok(())
     }
@@ -60,8 +62,8 @@ impl Counter {
         if !std::mem::take(&mut self.armed) {
             return None;
         }
-        let _ = ioctl::disable(self.fd);
-        let counted = ioctl::count(self.fd).ok()?.wrapping_sub(self.base);
+        let _ = ioctl::disable(self.event.fd());
+        let counted = ioctl::count(self.event.fd()).ok()?.wrapping_sub(self.base);
         let overflowed = counted >= process.settings.period;
         if overflowed {
             self.overdue += 1;
@@ -71,7 +73,7 @@ impl Counter {
 
     /// The descriptor that the tail is to re-arm, or -1.
     pub(super) fn to_arm(&self) -> i32 {
-        if self.armed { self.fd } else { -1 }
+        if self.armed { self.event.fd() } else { -1 }
     }
 
     /// Takes back what [`Self::arm`] asked for.
@@ -80,33 +82,7 @@ impl Counter {
     }
 
     pub(super) fn close(&mut self) {
-        if self.fd >= 0 && ioctl::id(self.fd) == Ok(self.id) {
-            close(self.fd);
-        }
+        self.event.close();
         *self = Self::closed();
     }
-
-    fn open(&mut self, process: &Process) -> Result<(), Errno> {
-        let delivery = process.settings.delivery;
-        let event =
-            attr::instructions(attr::Counted::Instructions, process.settings.period, delivery, COUNTER_TAG);
-        self.fd = super::perf::out_of_the_way(open::raw(&event, 0)?);
-        let prepared = ioctl::id(self.fd).and_then(|id| {
-            self.id = id;
-            match delivery {
-                Delivery::Fasync => fasync::direct(self.fd, gettid(), process.fasync_signal),
-                _ => Ok(()),
-            }
-        });
-        prepared.inspect_err(|_| {
-            close(self.fd);
-            self.fd = -1;
-        })
-    }
-}
-
-#[allow(unsafe_code, reason = "a raw system call")]
-fn close(fd: i32) {
-    // SAFETY: a descriptor of ours, as the caller has made sure.
-    let _ = unsafe { syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]) };
 }

@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use super::proc_file;
 use crate::address::RuntimeAddr;
 use crate::image::memory::{Memory, OwnMemory};
 use crate::raw::{self, Errno};
@@ -191,21 +192,12 @@ impl Patch {
 /// Writes one byte of code: the way a debugger does, which leaves the page's protection alone; where /proc or a
 /// descriptor is not to be had, through a page that is writable for a moment.
 fn write_code(at: RuntimeAddr, byte: u8) -> Result<(), Errno> {
-    let path = c"/proc/self/mem";
-    let flags = (libc::O_WRONLY | libc::O_CLOEXEC) as u64;
-    // SAFETY: a NUL-terminated path, no other pointers.
-    let opened = unsafe {
-        raw::syscall(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0])
-    };
-    let Ok(fd) = opened else { return write_unprotected(at, byte) };
-    // SAFETY: one live byte, and our own descriptor.
-    let written = unsafe {
-        let written = raw::syscall(libc::SYS_pwrite64, [fd, &raw const byte as u64, 1, at.0, 0, 0]);
-        let _ = raw::syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
-        written
-    };
+    let written = proc_file::with(proc_file::MEM, libc::O_WRONLY, |fd| {
+        // SAFETY: one live byte, and a descriptor that is open.
+        unsafe { raw::syscall(libc::SYS_pwrite64, [fd, &raw const byte as u64, 1, at.0, 0, 0]) }
+    });
     match written {
-        Ok(1) => Ok(()),
+        Ok(Ok(1)) => Ok(()),
         _ => write_unprotected(at, byte),
     }
 }

@@ -2,10 +2,11 @@
 
 #![allow(unsafe_code, reason = "perf events are driven by raw system calls")]
 
+use super::own_event::OwnEvent;
 use super::process::Process;
 use crate::address::RuntimeAddr;
 use crate::event::attr::{Attr, point_at};
-use crate::event::{fasync, ioctl, open, rearm};
+use crate::event::{ioctl, rearm};
 use crate::raw::{self, Errno};
 use crate::record::control::{Delivery, Rearm, Settings};
 
@@ -14,14 +15,12 @@ pub(super) struct Breakpoint {
     process: &'static Process,
     /// No event could be opened.
     patches: bool,
-    fd: i32,
+    event: OwnEvent,
     attr: Attr,
     delivery: Delivery,
     rearm: Rearm,
     /// Where it stands while enabled.
     at: Option<RuntimeAddr>,
-    /// The kernel's id of the event: programs close descriptors that they did not open, and reuse the numbers.
-    id: u64,
     /// Stops taken since it was opened.
     stops: u64,
     /// What it had counted when its count was last read.
@@ -39,7 +38,8 @@ impl Breakpoint {
     /// One that is not open yet.
     pub(super) fn closed(process: &'static Process, attr: Attr, delivery: Delivery) -> Self {
         let Settings { rearm, patch, .. } = process.settings;
-        Self { process, patches: patch, fd: -1, attr, delivery, rearm, at: None, id: 0, stops: 0, counted: 0 }
+        let event = OwnEvent::none();
+        Self { process, patches: patch, event, attr, delivery, rearm, at: None, stops: 0, counted: 0 }
     }
 
     /// The address it will fire at, while it is armed.
@@ -78,18 +78,18 @@ impl Breakpoint {
 
     fn place_event(&mut self, address: RuntimeAddr, signal: i32) -> Result<(), Errno> {
         point_at(&mut self.attr, address);
-        let moved = self.fd >= 0 && ioctl::modify(self.fd, &self.attr).is_ok();
+        let moved = self.event.fd() >= 0 && ioctl::modify(self.event.fd(), &self.attr).is_ok();
         if !moved {
             self.forget_if_closed();
-            if self.fd >= 0 {
-                ioctl::modify(self.fd, &self.attr)?;
+            if self.event.fd() >= 0 {
+                ioctl::modify(self.event.fd(), &self.attr)?;
             } else {
-                self.open(signal)?;
+                self.event.open(&self.attr, self.delivery, signal)?;
             }
         }
         if matches!(self.delivery, Delivery::Fasync) {
             let arm = if moved { rearm::again } else { rearm::start };
-            arm(self.fd, self.rearm)?;
+            arm(self.event.fd(), self.rearm)?;
         }
         self.at = Some(address);
         Ok(())
@@ -102,7 +102,7 @@ impl Breakpoint {
             self.process.patches.lift(at, self.process.memory());
         } else {
             self.forget_if_closed();
-            let _ = ioctl::disable(self.fd);
+            let _ = ioctl::disable(self.event.fd());
         }
     }
 
@@ -114,7 +114,7 @@ impl Breakpoint {
     /// Its hits since the last call of this, by its own count. `None` when it is not open.
     pub(super) fn hits(&mut self) -> Option<Hits> {
         self.forget_if_closed();
-        let now = if self.fd < 0 { None } else { ioctl::count(self.fd).ok() }?;
+        let now = if self.event.fd() < 0 { None } else { ioctl::count(self.event.fd()).ok() }?;
         let hits = Hits { counted: now.wrapping_sub(self.counted), missing: now.wrapping_sub(self.stops) };
         (self.counted, self.stops) = (now, now);
         Some(hits)
@@ -125,42 +125,20 @@ impl Breakpoint {
         if self.patches {
             self.lift();
         }
-        self.forget_if_closed();
-        if self.fd >= 0 {
-            // SAFETY: the descriptor of our own event, as its id has just shown.
-            let _ = unsafe { raw::syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0]) };
-        }
+        self.event.close();
         self.forget();
     }
 
     /// Gives the number up when it no longer leads to our event: it may be a file of the program's now.
     fn forget_if_closed(&mut self) {
-        if self.fd >= 0 && ioctl::id(self.fd) != Ok(self.id) {
+        if self.event.fd() >= 0 && !self.event.is_open() {
             self.forget();
         }
     }
 
     fn forget(&mut self) {
-        (self.fd, self.at, self.stops, self.counted) = (-1, None, 0, 0);
-    }
-
-    fn open(&mut self, signal: i32) -> Result<(), Errno> {
-        self.fd = out_of_the_way(open::raw(&self.attr, 0)?);
-        self.id = match ioctl::id(self.fd) {
-            Ok(id) => id,
-            Err(errno) => {
-                // Armed already, and nothing could move it: it must not outlive this attempt.
-                // SAFETY: the descriptor just opened.
-                let _ = unsafe { raw::syscall(libc::SYS_close, [self.fd as u64, 0, 0, 0, 0, 0]) };
-                self.fd = -1;
-                return Err(errno);
-            }
-        };
-        if matches!(self.delivery, Delivery::Fasync) {
-            // Behind the move: si_fd is the number that O_ASYNC was set by.
-            fasync::direct(self.fd, raw::gettid(), signal)?;
-        }
-        Ok(())
+        self.event = OwnEvent::none();
+        (self.at, self.stops, self.counted) = (None, 0, 0);
     }
 }
 
@@ -182,7 +160,7 @@ pub(crate) fn out_of_the_way(fd: i32) -> i32 {
     unsafe {
         match raw::syscall(libc::SYS_fcntl, [fd as u64, libc::F_DUPFD_CLOEXEC as u64, floor, 0, 0, 0]) {
             Ok(high) => {
-                let _ = raw::syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]);
+                raw::close(fd);
                 high as i32
             }
             Err(_) => fd,

@@ -198,7 +198,7 @@ impl Process {
             // A number that leads to no event has been closed, and perhaps reused, by the program.
             if fd >= 0 && ioctl::id(fd).is_ok() {
                 // SAFETY: the descriptor of a trigger of ours, given up by the swap.
-                let _ = unsafe { raw::syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]) };
+                unsafe { raw::close(fd) };
             }
         }
     }
@@ -238,7 +238,7 @@ impl Process {
                 let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
                 if old >= 0 {
                     // SAFETY: the parent's event, of which the child's table has a copy that only we know.
-                    let _ = unsafe { raw::syscall(libc::SYS_close, [old as u64, 0, 0, 0, 0, 0]) };
+                    unsafe { raw::close(old) };
                 }
             }
         }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "a file is read with raw system calls")]
 
 use super::frames::StackBounds;
+use super::proc_file;
 use crate::raw;
 
 /// Where the maps cannot be read (no /proc), frames are compared within this distance of RSP, in bytes.
@@ -17,25 +18,21 @@ pub(super) fn bounds_of(rsp: u64) -> StackBounds {
 }
 
 fn find(rsp: u64) -> Option<StackBounds> {
-    let path = c"/proc/self/maps";
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
-    // SAFETY: a NUL-terminated path, no other pointers.
-    let fd = unsafe {
-        raw::syscall(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0])
-    }
-    .ok()?;
-    let mut lines = Lines::default();
-    let mut found = None;
-    let mut buffer = [0_u8; 1024];
-    while found.is_none() {
-        // SAFETY: at most the buffer's length is written into it.
-        let got = unsafe { raw::syscall(libc::SYS_read, [fd, buffer.as_mut_ptr() as u64, 1024, 0, 0, 0]) };
-        let Ok(length @ 1..) = got else { break };
-        found = buffer.iter().take(length as usize).find_map(|byte| lines.take(*byte, rsp));
-    }
-    // SAFETY: our own descriptor.
-    let _ = unsafe { raw::syscall(libc::SYS_close, [fd, 0, 0, 0, 0, 0]) };
-    found
+    let search = |fd| {
+        let mut lines = Lines::default();
+        let mut buffer = [0_u8; 1024];
+        loop {
+            // SAFETY: at most the buffer's length is written into it.
+            let got =
+                unsafe { raw::syscall(libc::SYS_read, [fd, buffer.as_mut_ptr() as u64, 1024, 0, 0, 0]) };
+            let Ok(length @ 1..) = got else { return None };
+            let found = buffer.iter().take(length as usize).find_map(|byte| lines.take(*byte, rsp));
+            if found.is_some() {
+                return found;
+            }
+        }
+    };
+    proc_file::with(proc_file::MAPS, libc::O_RDONLY, search).ok()?
 }
 
 /// Reads `start-end …` at the head of each line, byte by byte.
