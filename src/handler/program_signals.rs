@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::sigaction::KernelAction;
+use super::sigaction::{AtomicAction, KernelAction};
 
 /// Signals the tracer may own: SIGTRAP always, the others while an fasync event may be armed.
 const MOST: usize = 3;
@@ -27,9 +27,7 @@ pub struct ProgramSignals {
 struct Slot {
     /// ATOMICS: set once, before the handler is installed.
     signal: AtomicU64,
-    /// handler, flags, restorer, mask. ATOMICS: relaxed, each for itself: sigaction(2) of one signal in two threads
-    /// at once is a race of the program's own.
-    action: [AtomicU64; 4],
+    action: AtomicAction,
 }
 
 impl ProgramSignals {
@@ -37,7 +35,7 @@ impl ProgramSignals {
     pub fn own(&self, signal: i32, before: &KernelAction) {
         let free = self.slots.iter().find(|slot| slot.signal.load(Ordering::Relaxed) == 0);
         if let Some(slot) = free {
-            slot.set(before);
+            slot.action.set(before);
             slot.signal.store(signal as u64, Ordering::Release);
         }
     }
@@ -55,7 +53,7 @@ impl ProgramSignals {
     /// Atomics.
     #[must_use]
     pub fn action(&self, signal: i32) -> Option<KernelAction> {
-        self.slot(signal).map(Slot::get)
+        self.slot(signal).map(|slot| slot.action.get())
     }
 
     /// Remembers what the program sets for `signal`; `false` where that is the kernel's affair.
@@ -63,30 +61,11 @@ impl ProgramSignals {
     /// # Signal safety
     /// Atomics.
     pub fn set_action(&self, signal: i32, action: &KernelAction) -> bool {
-        self.slot(signal).map(|slot| slot.set(action)).is_some()
+        self.slot(signal).map(|slot| slot.action.set(action)).is_some()
     }
 
     fn slot(&self, signal: i32) -> Option<&Slot> {
         self.slots.iter().find(|slot| signal > 0 && slot.signal.load(Ordering::Acquire) == signal as u64)
-    }
-}
-
-impl Slot {
-    fn get(&self) -> KernelAction {
-        let [handler, flags, restorer, mask] = &self.action;
-        KernelAction {
-            handler: handler.load(Ordering::Relaxed),
-            flags: flags.load(Ordering::Relaxed),
-            restorer: restorer.load(Ordering::Relaxed),
-            mask: mask.load(Ordering::Relaxed),
-        }
-    }
-
-    fn set(&self, new: &KernelAction) {
-        let values = [new.handler, new.flags, new.restorer, new.mask];
-        for (place, value) in self.action.iter().zip(values) {
-            place.store(value, Ordering::Relaxed);
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "signal dispositions are set by a raw system call with code addresses")]
 
 use std::arch::naked_asm;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::raw::{self, Errno};
 
@@ -18,6 +19,42 @@ pub struct KernelAction {
     pub restorer: u64,
     /// Bit `n - 1` for signal `n`.
     pub mask: u64,
+}
+
+/// An action that threads share. ATOMICS: relaxed, each field for itself: sigaction(2) of one signal in two threads at
+/// once is a race of the program's own.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(super) struct AtomicAction {
+    handler: AtomicU64,
+    flags: AtomicU64,
+    restorer: AtomicU64,
+    mask: AtomicU64,
+}
+
+impl AtomicAction {
+    /// SIG_DFL without flags.
+    pub(super) const fn new() -> Self {
+        let [handler, flags, restorer, mask] = [const { AtomicU64::new(0) }; 4];
+        Self { handler, flags, restorer, mask }
+    }
+
+    pub(super) fn get(&self) -> KernelAction {
+        KernelAction {
+            handler: self.handler.load(Relaxed),
+            flags: self.flags.load(Relaxed),
+            restorer: self.restorer.load(Relaxed),
+            mask: self.mask.load(Relaxed),
+        }
+    }
+
+    /// The handler last, for a wrapper that jumps to it.
+    pub(super) fn set(&self, new: &KernelAction) {
+        self.flags.store(new.flags, Relaxed);
+        self.restorer.store(new.restorer, Relaxed);
+        self.mask.store(new.mask, Relaxed);
+        self.handler.store(new.handler, Relaxed);
+    }
 }
 
 /// A signal handler with SA_SIGINFO.

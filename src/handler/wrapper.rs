@@ -7,9 +7,9 @@
 #![allow(unsafe_code, reason = "naked code, which reads two statics")]
 
 use std::arch::naked_asm;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::sigaction::KernelAction;
+use super::sigaction::{AtomicAction, KernelAction};
 use crate::address::RuntimeAddr;
 
 /// Signals are numbered from 1 to 64.
@@ -19,19 +19,8 @@ const SIZE: u64 = 32;
 /// In a wrapper, where the trap instruction is: entered there, it always traps.
 const TRAP: u64 = 15;
 
-/// Handler, flags and mask as the program set them.
-#[repr(C, align(32))]
-struct Wrapped {
-    /// ATOMICS: relaxed, each for itself: sigaction(2) of one signal in two threads at once is a race of the
-    /// program's own.
-    handler: AtomicU64,
-    flags: AtomicU64,
-    mask: AtomicU64,
-}
-
-static WRAPPED: [Wrapped; SIGNALS] =
-    [const { Wrapped { handler: AtomicU64::new(0), flags: AtomicU64::new(0), mask: AtomicU64::new(0) } };
-        SIGNALS];
+/// What the program set for each signal.
+static WRAPPED: [AtomicAction; SIGNALS] = [const { AtomicAction::new() }; SIGNALS];
 
 /// Calls being traced, over all threads. ATOMICS: relaxed; each thread counts its own before it needs the trap.
 static TRACED_CALLS: AtomicU32 = AtomicU32::new(0);
@@ -44,7 +33,8 @@ extern "C" fn wrappers() {
         ".rept {signals}",
         "cmp dword ptr [rip + {traced}], 0",
         "jne 8f",
-        "jmp qword ptr [rip + {wrapped} + {size} * .Loverstep_wrapper]",
+        // The action's first field is the handler.
+        "jmp qword ptr [rip + {wrapped} + {action} * .Loverstep_wrapper]",
         "8: int3",
         ".set .Loverstep_wrapper, .Loverstep_wrapper + 1",
         ".balign {size}",
@@ -53,6 +43,7 @@ extern "C" fn wrappers() {
         wrapped = sym WRAPPED,
         signals = const SIGNALS,
         size = const SIZE,
+        action = const size_of::<AtomicAction>(),
     )
 }
 
@@ -83,12 +74,7 @@ pub(super) fn trapped_at(rip: RuntimeAddr) -> Option<i32> {
 
 /// What the program wants for `signal`.
 pub(super) fn program_action(signal: i32) -> KernelAction {
-    WRAPPED.get(signal as usize).map_or(KernelAction::default(), |wrapped| KernelAction {
-        handler: wrapped.handler.load(Ordering::Relaxed),
-        flags: wrapped.flags.load(Ordering::Relaxed),
-        restorer: 0,
-        mask: wrapped.mask.load(Ordering::Relaxed),
-    })
+    WRAPPED.get(signal as usize).map_or(KernelAction::default(), AtomicAction::get)
 }
 
 /// A change of an action that is under way; [`Self::undo`] when the kernel refuses it.
@@ -113,7 +99,7 @@ pub fn wrap(signal: i32, wanted: &KernelAction, owned: u64) -> Wrapping {
     if let Some(place) = WRAPPED.get(signal as usize)
         && !matches!(wanted.handler, DEFAULT | IGNORE)
     {
-        store(place, wanted);
+        place.set(wanted);
         let on_alternate_stack = wanted.flags & libc::SA_ONSTACK as u64 != 0;
         action.handler = base() + SIZE * signal as u64 + if on_alternate_stack { TRAP } else { 0 };
         action.mask &= !owned;
@@ -125,7 +111,7 @@ impl Wrapping {
     /// The kernel did not take it.
     pub fn undo(&self) {
         if let Some(place) = WRAPPED.get(self.signal as usize) {
-            store(place, &self.before);
+            place.set(&self.before);
         }
     }
 
@@ -148,12 +134,6 @@ fn unwrapped(installed: &KernelAction, wanted: &KernelAction) -> KernelAction {
     } else {
         *installed
     }
-}
-
-fn store(place: &Wrapped, action: &KernelAction) {
-    place.flags.store(action.flags, Ordering::Relaxed);
-    place.mask.store(action.mask, Ordering::Relaxed);
-    place.handler.store(action.handler, Ordering::Relaxed);
 }
 
 #[cfg(test)]
