@@ -7,7 +7,6 @@ use super::saved::Saved;
 use super::thread::Thread;
 use crate::address::RuntimeAddr;
 use crate::image::memory::{Memory, OwnMemory, write};
-use crate::raw::{Errno, syscall};
 
 /// Bytes below RSP that belong to the interrupted code (System V ABI, 3.2.2).
 const RED_ZONE: u64 = 128;
@@ -53,7 +52,9 @@ pub(super) fn move_to_program_stack(saved: &mut Saved<'_>, thread: &Thread, memo
     let length = ours_end - from;
     let Some(to) = top.checked_sub(length) else { return };
     let to = to - to.wrapping_sub(from) % XSAVE_ALIGNMENT;
-    if to < theirs_start || !copy(from, to, length, memory) {
+    // SAFETY: what lies from RSP to the end of the tracer's own stack.
+    let frame = unsafe { std::slice::from_raw_parts(from as *const u8, length as usize) };
+    if to < theirs_start || !write(memory, RuntimeAddr(to), frame) {
         return;
     }
     let shift = to.wrapping_sub(from);
@@ -64,15 +65,4 @@ pub(super) fn move_to_program_stack(saved: &mut Saved<'_>, thread: &Thread, memo
         moved.uc_mcontext.fpregs = (state as u64).wrapping_add(shift) as *mut _;
     }
     saved.shift_handler_arguments(shift);
-}
-
-fn copy(from: u64, to: u64, length: u64, memory: &OwnMemory) -> bool {
-    let local = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: length as usize };
-    let remote = libc::iovec { iov_base: to as *mut libc::c_void, iov_len: length as usize };
-    let arguments = [u64::from(memory.pid()), &raw const local as u64, 1, &raw const remote as u64, 1, 0];
-    // SAFETY:
-    // - reads the frame, which lies on the tracer's own stack;
-    // - a place that is not writable makes it return EFAULT or a short count, never fault.
-    let done: Result<u64, Errno> = unsafe { syscall(libc::SYS_process_vm_writev, arguments) };
-    done == Ok(length)
 }

@@ -55,12 +55,6 @@ impl OwnMemory {
         Self { pid }
     }
 
-    /// Whose memory it is.
-    #[must_use]
-    pub const fn pid(self) -> u32 {
-        self.pid
-    }
-
     fn segment_base(code: u64) -> u64 {
         let mut base = 0u64;
         // SAFETY:
