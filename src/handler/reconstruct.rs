@@ -1,6 +1,7 @@
 //! More than one instruction between two overflows: the way control took, if only one has that length.
 
 use super::entry::count_entry;
+use super::pending::PendingRow;
 use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
 use super::thread::Phase;
 use super::wrapper;
@@ -80,7 +81,7 @@ impl Stepper<'_> {
                 self.thread.frames.pop_above(rsp, self.thread.bounds);
             }
             let depth = self.thread.frames.depth();
-            if depth < 0 || !self.push_pending(fetched, next, depth) {
+            if depth < 0 || !self.thread.pending.push(PendingRow { fetched, next, depth }) {
                 return self.lose_path(length);
             }
             if let Some(rsp) = &mut rsp {

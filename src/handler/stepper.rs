@@ -172,11 +172,6 @@ impl Stepper<'_> {
         }
     }
 
-    /// One more instruction that the next stop proves; `false` when there is no place for it.
-    pub(super) fn push_pending(&mut self, fetched: Fetched, next: RuntimeAddr, depth: i32) -> bool {
-        self.thread.pending.push(PendingRow { fetched, next, depth })
-    }
-
     pub(super) fn stays_in_scope(&self, address: RuntimeAddr) -> bool {
         self.thread.sliding.is_some()
             || self.process.image().in_scope(address)
@@ -531,9 +526,7 @@ impl Stepper<'_> {
 
     /// Steps of this call are missing from here on; only its end is awaited, and the program runs on.
     pub(super) fn mute(&mut self, reason: LostReason, detail: u64) {
-        let found = self.saved.rip();
-        let lost = Marker::Lost { reason, expected: self.thread.expected, found, detail };
-        let _ = self.thread.writer.marker(&self.process.buffer, &lost);
+        self.note_lost_rows(reason, detail);
         self.thread.phase = Phase::Muted;
         self.thread.pending.clear();
         self.thread.counter.disarm();
