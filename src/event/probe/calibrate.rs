@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use super::failure::Failure;
 use super::report::{ENTRIES, Report};
-use super::{action, breakpoint, catcher, child};
+use super::{action, catcher, child, counter};
 use crate::event::attr::Counted;
-use crate::event::error::{OpenError, Wanted};
+use crate::event::ioctl;
 use crate::event::tail::handler_with_tail;
-use crate::event::{attr, fasync, ioctl, open};
-use crate::raw::{Errno, getpid, gettid, syscall};
+use crate::raw::{getpid, gettid};
 use crate::record::calibration::Calibration;
 use crate::record::control::Delivery;
 
@@ -28,7 +27,7 @@ const PERIOD: u64 = 1000;
 /// The same once more: what a counter counts too much grows with the way, the tail does not.
 const LONG_PERIOD: u64 = 2000;
 /// Stops that are measured.
-const ROUNDS: usize = 16;
+const ROUNDS: usize = 8;
 /// Nops that are stepped one by one afterwards.
 const STEPS: u64 = 48;
 /// What starts a round.
@@ -58,7 +57,7 @@ pub fn calibrate(event: Counted, delivery: Delivery, wanted: u64) -> Result<Cali
     let far = excess(&far).ok_or(Failure::Silent { counted: 0 })?;
     let per_million = far.saturating_sub(near) * 1_000_000 / (LONG_PERIOD - PERIOD);
     let tail = near.saturating_sub((per_million * PERIOD).div_ceil(1_000_000));
-    let smallest_period = smallest_period(event, delivery)?;
+    let smallest_period = counter::smallest_period(event)?.unwrap_or(PERIOD);
     let period = (tail + wanted).max(smallest_period);
     let steps = child::run(|report| measure(report, event, delivery, period, true), self::stops)?;
     let mut progress = BTreeMap::new();
@@ -93,10 +92,7 @@ struct Stop {
 }
 
 fn stops(report: &Report) -> Result<Vec<Stop>, Failure> {
-    let refused = report.refused.load(Relaxed);
-    if refused != 0 {
-        return Err(OpenError::here(Errno(refused), Wanted::Instructions).into());
-    }
+    counter::refusal(report)?;
     match report.broken.load(Relaxed) {
         0 if report.hits.load(Relaxed) == 0 => {
             return Err(Failure::Silent { counted: report.count.load(Relaxed) });
@@ -112,45 +108,13 @@ fn stops(report: &Report) -> Result<Vec<Stop>, Failure> {
     Ok(report.kept().iter().filter_map(stop).collect())
 }
 
-/// The smallest period that the CPU takes, from 1 on.
-fn smallest_period(event: Counted, delivery: Delivery) -> Result<u64, Failure> {
-    let takes =
-        |period: u64| match open::raw(&attr::instructions(event, period, delivery, breakpoint::TAG), 0) {
-            Ok(fd) => {
-                // SAFETY: the descriptor just opened.
-                let _ = unsafe { syscall(libc::SYS_close, [fd as u64, 0, 0, 0, 0, 0]) };
-                Ok(true)
-            }
-            Err(Errno(libc::EINVAL)) => Ok(false),
-            Err(errno) => Err(OpenError::here(errno, Wanted::Instructions)),
-        };
-    let (mut refused, mut taken) = (0, 1);
-    while !takes(taken)? {
-        (refused, taken) = (taken, taken * 2);
-        if taken > PERIOD {
-            return Ok(PERIOD);
-        }
-    }
-    while taken - refused > 1 {
-        let middle = refused.midpoint(taken);
-        if takes(middle)? { taken = middle } else { refused = middle }
-    }
-    Ok(taken)
-}
-
 fn measure(report: &Report, event: Counted, delivery: Delivery, period: u64, again: bool) {
     REPORT.store(std::ptr::from_ref(report).cast_mut(), Relaxed);
     let signals = [libc::SIGTRAP, libc::SIGIO, catcher::REALTIME, KICK];
     if report.note(action::install(&signals, on_stop as *const ())).is_none() {
         return;
     }
-    let fd = match open::raw(&attr::instructions(event, period, delivery, breakpoint::TAG), 0) {
-        Ok(fd) => fd,
-        Err(errno) => return report.refused.store(errno.0, Relaxed),
-    };
-    if delivery == Delivery::Fasync {
-        report.note(fasync::direct(fd, gettid(), catcher::REALTIME));
-    }
+    let Some(fd) = counter::open_counter(report, event, period, delivery) else { return };
     EVENT.store(fd, Relaxed);
     THE_PERIOD.store(period, Relaxed);
     AGAIN.store(i32::from(again), Relaxed);

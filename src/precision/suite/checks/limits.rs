@@ -8,6 +8,7 @@ use crate::event::environment::sysctl;
 use crate::event::error::Wanted;
 use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
 use crate::event::open;
+use crate::event::probe::counter::smallest_period as smallest;
 use crate::event::probe::registers;
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::{Verdict, counter, limits};
@@ -48,27 +49,26 @@ fn debug_registers() -> Found {
     }
 }
 
-/// Opens the counter with one period after another; kernels refuse (EINVAL) what their CPU cannot do.
 fn smallest_period() -> Found {
-    let opens = |period| {
-        let attr = instructions(Counted::Instructions, period, control::Delivery::Fasync, 0);
-        open::open(&attr, Wanted::Instructions, 0)
-    };
-    match (1..=1_024).find(|period| opens(*period).is_ok()) {
-        Some(1) => Found::new(
+    match smallest(Counted::Instructions) {
+        Ok(Some(1)) => Found::new(
             Verdict::pass(),
             "1 is accepted; the kernel counts at least 2 (x86_perf_event_set_period)",
             vec![("accepted", 1)],
         ),
-        Some(period) => Found::new(
+        Ok(Some(period)) => Found::new(
             Verdict::pass(),
             format!("{period}; less is refused"),
             vec![("accepted", i64::from(period as i32))],
         ),
-        None => match opens(1_000_000) {
-            Ok(_) => Found::new(Verdict::fail("no period up to 1,024 is accepted"), "", Vec::new()),
-            Err(error) => Found::skip(error.to_string()),
-        },
+        Ok(None) => {
+            let attr = instructions(Counted::Instructions, 1_000_000, control::Delivery::Fasync, 0);
+            match open::open(&attr, Wanted::Instructions, 0) {
+                Ok(_) => Found::new(Verdict::fail("no period up to 1,024 is accepted"), "", Vec::new()),
+                Err(error) => Found::skip(error.to_string()),
+            }
+        }
+        Err(error) => Found::skip(error.to_string()),
     }
 }
 
