@@ -52,6 +52,29 @@ impl Record {
         self.body.extend(std::iter::repeat_n(0, zeros));
     }
 
+    /// What samples and the ends of other records have first in common.
+    fn who_and_when(&mut self, attr: &Attr, identity: Identity) {
+        if asks_for(attr, sys::PERF_SAMPLE_TID) {
+            self.halves(identity.process.as_raw() as u32, identity.thread.as_raw() as u32);
+        }
+        if asks_for(attr, sys::PERF_SAMPLE_TIME) {
+            self.word(identity.time);
+        }
+    }
+
+    /// What they have in common next.
+    fn which_and_where(&mut self, attr: &Attr, identity: Identity) {
+        if asks_for(attr, sys::PERF_SAMPLE_ID) {
+            self.word(identity.event);
+        }
+        if asks_for(attr, sys::PERF_SAMPLE_STREAM_ID) {
+            self.word(identity.event);
+        }
+        if asks_for(attr, sys::PERF_SAMPLE_CPU) {
+            self.halves(identity.cpu, 0);
+        }
+    }
+
     fn bytes(self) -> Vec<u8> {
         const HEADER: usize = 8;
         let length = (HEADER + self.body.len()) as u16;
@@ -64,10 +87,15 @@ impl Record {
     }
 }
 
+/// Whether `attr.sample_type` has the bit.
+fn asks_for(attr: &Attr, bit: sys::perf_event_sample_format) -> bool {
+    attr.sample_type & bit as u64 != 0
+}
+
 /// `PERF_RECORD_SAMPLE`.
 #[must_use]
 pub fn sample(attr: &Attr, identity: Identity, at: RuntimeAddr, period: u64, values: &[u8]) -> Vec<u8> {
-    let has = |bit: sys::perf_event_sample_format| attr.sample_type & bit as u64 != 0;
+    let has = |bit| asks_for(attr, bit);
     let mut record = Record::new(sys::PERF_RECORD_SAMPLE, USER);
     if has(sys::PERF_SAMPLE_IDENTIFIER) {
         record.word(identity.event);
@@ -75,24 +103,11 @@ pub fn sample(attr: &Attr, identity: Identity, at: RuntimeAddr, period: u64, val
     if has(sys::PERF_SAMPLE_IP) {
         record.word(at.0);
     }
-    if has(sys::PERF_SAMPLE_TID) {
-        record.halves(identity.process.as_raw() as u32, identity.thread.as_raw() as u32);
-    }
-    if has(sys::PERF_SAMPLE_TIME) {
-        record.word(identity.time);
-    }
+    record.who_and_when(attr, identity);
     if has(sys::PERF_SAMPLE_ADDR) {
         record.word(0);
     }
-    if has(sys::PERF_SAMPLE_ID) {
-        record.word(identity.event);
-    }
-    if has(sys::PERF_SAMPLE_STREAM_ID) {
-        record.word(identity.event);
-    }
-    if has(sys::PERF_SAMPLE_CPU) {
-        record.halves(identity.cpu, 0);
-    }
+    record.which_and_where(attr, identity);
     if has(sys::PERF_SAMPLE_PERIOD) {
         record.word(period);
     }
@@ -107,22 +122,9 @@ fn identify(record: &mut Record, attr: &Attr, identity: Identity) {
     if attr.sample_id_all() == 0 {
         return;
     }
-    let has = |bit: sys::perf_event_sample_format| attr.sample_type & bit as u64 != 0;
-    if has(sys::PERF_SAMPLE_TID) {
-        record.halves(identity.process.as_raw() as u32, identity.thread.as_raw() as u32);
-    }
-    if has(sys::PERF_SAMPLE_TIME) {
-        record.word(identity.time);
-    }
-    if has(sys::PERF_SAMPLE_ID) {
-        record.word(identity.event);
-    }
-    if has(sys::PERF_SAMPLE_STREAM_ID) {
-        record.word(identity.event);
-    }
-    if has(sys::PERF_SAMPLE_CPU) {
-        record.halves(identity.cpu, 0);
-    }
+    let has = |bit| asks_for(attr, bit);
+    record.who_and_when(attr, identity);
+    record.which_and_where(attr, identity);
     if has(sys::PERF_SAMPLE_IDENTIFIER) {
         record.word(identity.event);
     }
