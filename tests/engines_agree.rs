@@ -8,7 +8,7 @@ use common::judge::References;
 use common::run::native;
 use common::skip::traceable;
 use common::way::{BLOCK, OTHERS, Way};
-use common::work::{APT, BASH, GIT, PERL, PYTHON, SQLITE, Work};
+use common::work::{APT, BASH, GIT, PERL, PYTHON, SQLITE, Work, each_work};
 use tempfile::TempDir;
 
 /// Steps per program and way.
@@ -73,11 +73,4 @@ macro_rules! programs {
     )*};
 }
 
-programs! {
-    bash bash_at_length: BASH,
-    python python_at_length: PYTHON,
-    perl perl_at_length: PERL,
-    sqlite sqlite_at_length: SQLITE,
-    git git_at_length: GIT,
-    apt apt_at_length: APT,
-}
+each_work!(programs);

@@ -20,7 +20,7 @@ use common::program::Program;
 use common::run::traced;
 use common::skip::{installed, traceable};
 use common::way::REFERENCE;
-use common::work::{APT, BASH, GIT, PERL, PYTHON, SQLITE, Work};
+use common::work::{APT, BASH, GIT, PERL, PYTHON, SQLITE, Work, each_work};
 use overstep::record::reader::{Entry, StepEntry, Trace};
 use tempfile::TempDir;
 
@@ -157,14 +157,7 @@ macro_rules! programs {
     )*};
 }
 
-programs! {
-    bash bash_at_length: BASH,
-    python python_at_length: PYTHON,
-    perl perl_at_length: PERL,
-    sqlite sqlite_at_length: SQLITE,
-    git git_at_length: GIT,
-    apt apt_at_length: APT,
-}
+each_work!(programs);
 
 #[test]
 fn repeated_strings() {

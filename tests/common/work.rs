@@ -147,3 +147,20 @@ fn on_path(program: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
 }
+
+/// Hands all of them to `$programs!`: the name of a test, the name of its long variant, and the work.
+#[allow(unused_macros, reason = "each test file uses its part")]
+macro_rules! each_work {
+    ($programs:ident) => {
+        $programs! {
+            bash bash_at_length: BASH,
+            python python_at_length: PYTHON,
+            perl perl_at_length: PERL,
+            sqlite sqlite_at_length: SQLITE,
+            git git_at_length: GIT,
+            apt apt_at_length: APT,
+        }
+    };
+}
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub(crate) use each_work;
