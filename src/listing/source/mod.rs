@@ -1,10 +1,12 @@
 //! The source lines that rows come from.
 
+#[cfg(feature = "dwarf")]
 mod brief;
 mod files;
 #[cfg(feature = "dwarf")]
 mod load;
 mod location;
+#[cfg(feature = "dwarf")]
 mod shorten;
 mod sources;
 
