@@ -48,6 +48,39 @@ fn the_listing_follows_the_programs_output_and_keeps_its_status() {
     assert!(traced.stderr.contains("entered 3, traced 1"), "{}", traced.stderr);
 }
 
+/// Calls a function that the agent stands in front of, and raises the signal whose handler it set.
+const INTERPOSED: &str = "
+#include <signal.h>
+#include <stdio.h>
+static volatile int got;
+static void mine(int signal) { got += signal == SIGUSR1; }
+__attribute__((noinline)) int f(void) {
+    struct sigaction action = {.sa_handler = mine}, before;
+    sigaction(SIGUSR1, &action, &before);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &before, &action);
+    return got + (action.sa_handler == mine);
+}
+int main(void) { printf(\"%d\\n\", f()); return 0; }
+";
+
+#[test]
+fn the_agent_that_the_executable_carries_is_never_stepped() {
+    let Some(program) = traceable("the_agent_is_never_stepped", INTERPOSED) else { return };
+    let mut command = overstep();
+    command
+        .env_remove("OVERSTEP_AGENT")
+        .args(["trace", "-f", "f", "--into", "all", "--format", "json", "--"]);
+    let traced = run(command.arg(&program.path));
+    assert_eq!((traced.status, traced.stdout.lines().next()), (Some(0), Some("2")), "{traced:?}");
+    let steps = objects(&traced.stdout, "step");
+    assert!(steps.len() > 100, "raise is stepped, too: {}", steps.len());
+    for step in &steps {
+        // The agent's memfd has no name that a module could be read by.
+        assert!(step["module"].is_string(), "{step}");
+    }
+}
+
 #[test]
 fn every_call_is_traced_and_every_step_is_exact() {
     let Some(program) = traceable("every_call_is_traced", GCD) else { return };
