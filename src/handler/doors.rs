@@ -1,6 +1,7 @@
 //! System calls in stepped code that would show the tracer or take its signals away: answered from the program's
 //! own signal state, without entering the kernel.
 
+use super::process::pending_signals;
 use super::program_signals::MaskChange;
 use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
@@ -47,6 +48,7 @@ impl Stepper<'_> {
         match number {
             libc::SYS_rt_sigprocmask => Some(self.change_mask(registers)),
             libc::SYS_rt_sigaction => Some(self.change_action(registers)),
+            libc::SYS_rt_sigpending => Some(self.pending_signals(registers)),
             _ => None,
         }
     }
@@ -59,7 +61,7 @@ impl Stepper<'_> {
             return failed(libc::EINVAL);
         }
         let owned = self.process.signals.owned();
-        let believed = self.saved.mask() | self.thread.blocked_by_program & owned;
+        let believed = self.saved.mask() | self.thread.blocked_by_program() & owned;
         let mut now = believed;
         if set != 0 {
             let Some(set) = self.read_word(set) else { return failed(libc::EFAULT) };
@@ -68,11 +70,23 @@ impl Stepper<'_> {
         }
         // The kernel changes the mask before it finds out that the old one cannot be stored.
         self.saved.set_mask(now & !owned);
-        self.thread.blocked_by_program = now & owned;
+        self.thread.block_for_program(now & owned);
         if old != 0 && !self.write_words(old, &[believed]) {
             return failed(libc::EFAULT);
         }
         0
+    }
+
+    /// rt_sigpending(set, size)
+    fn pending_signals(&self, registers: &Registers) -> u64 {
+        let [set, size] = [RDI, RSI].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        if size > SET_SIZE {
+            return failed(libc::EINVAL);
+        }
+        let pending = pending_signals() | self.thread.held.signals();
+        let bytes = pending.to_le_bytes();
+        let asked = bytes.get(..size as usize).unwrap_or(&bytes);
+        if write(&self.process.memory(), RuntimeAddr(set), asked) { 0 } else { failed(libc::EFAULT) }
     }
 
     /// rt_sigaction(signal, new, old, size)

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use super::code::name_target;
 use super::counter::COUNTER_TAG;
+use super::deliver::deliver;
 use super::frames::Frame;
-use super::process::{Process, set_mask};
+use super::process::Process;
 use super::program_handler;
 use super::saved::Saved;
-use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
@@ -19,7 +19,7 @@ use crate::event::siginfo::{EventSignal, POLL_HUP, POLL_IN, TRAP_PERF, TRAP_PERF
 use crate::event::tail::handler_with_tail;
 use crate::image::memory::Memory;
 use crate::raw;
-use crate::record::control::Engine;
+use crate::record::control::{Delivery, Engine};
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
 use crate::registers::flag;
@@ -82,22 +82,21 @@ fn handle(
     let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
     // SAFETY: the kernel passes a siginfo_t, of which this is the beginning; it is only read.
     let event = unsafe { &*info.cast::<EventSignal>() };
-    let sender = sender(process, signal, event, patched);
+    let sender = sender(process, signal, event, patched, saved.rip());
     if patched && sender == Sender::Standing {
         saved.go_to(before);
     }
     if sender == Sender::Program
         || !take(process, sender, is_asynchronous(sender, event), Saved::new(context))
     {
-        let handler = process.signals.action(signal).map_or(0, |action| action.handler);
-        pass_on(process, signal, info, context);
-        if handler > libc::SIG_IGN as u64 {
-            after_program_handler(process, context, signal, handler);
+        let goes_on = !deliver(process, signal, info, context);
+        if let Some(stop) = hidden_stop(process, signal, &Saved::new(context)).filter(|_| goes_on) {
+            take(process, stop, false, Saved::new(context));
         }
     }
 }
 
-fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool) -> Sender {
+fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool, rip: RuntimeAddr) -> Sender {
     let counts = process.settings.engine == Engine::Instructions;
     let overflow = if counts { Sender::Counter } else { Sender::Step };
     if signal == process.fasync_signal {
@@ -105,8 +104,10 @@ fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool) -> 
         return if (POLL_IN..=POLL_HUP).contains(&info.code) { overflow } else { Sender::Program };
     }
     if signal == libc::SIGIO {
-        // Plain SIGIO stands in for a real-time signal that found its queue full (kernel-facts 5).
-        return if info.code == libc::SI_KERNEL { overflow } else { Sender::Program };
+        // Plain SIGIO stands in for a real-time signal that found its queue full (kernel-facts 5). The program's own
+        // O_ASYNC sends the very same.
+        let stopped = info.code == libc::SI_KERNEL && awaits_stop(process, rip);
+        return if stopped { overflow } else { Sender::Program };
     }
     match info.code {
         libc::SI_KERNEL if patched => Sender::Standing,
@@ -118,6 +119,32 @@ fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool) -> 
             _ => Sender::Program,
         },
         _ => Sender::Program,
+    }
+}
+
+/// Whether the calling thread's next stop is to be at `rip`.
+fn awaits_stop(process: &Process, rip: RuntimeAddr) -> bool {
+    let counts = process.settings.engine == Engine::Instructions;
+    let thread = process.threads.find(raw::gettid());
+    thread.is_some_and(|thread| thread.phase.is_traced() && (counts || thread.expected == rip))
+}
+
+/// The stop that a signal of the program's stands for as well: the kernel keeps one SIGTRAP pending, and of two that
+/// come at once drops the second.
+fn hidden_stop(process: &Process, signal: i32, saved: &Saved<'_>) -> Option<Sender> {
+    let rip = saved.rip();
+    let thread = process.threads.find(raw::gettid())?;
+    if signal != libc::SIGTRAP || !thread.phase.is_traced() || thread.expected != rip {
+        return None;
+    }
+    // An execute breakpoint that has been hit leaves RF set (kernel-facts 17).
+    let hit = thread.step.at() == Some(rip)
+        && process.step_delivery() == Delivery::Sigtrap
+        && saved.has_flag(flag::RF);
+    match hit {
+        _ if thread.trap_flag => Some(Sender::TrapFlag),
+        true => Some(Sender::Step),
+        false => None,
     }
 }
 
@@ -338,20 +365,6 @@ impl Stepper<'_> {
         self.continue_here(Verdict::Lost);
     }
 
-    /// Takes up stepping behind a trap that the program's handler has dealt with, unless control is elsewhere.
-    fn resume_stepping(&mut self, markers: &[Marker]) {
-        let here = self.process.image().in_scope(self.saved.rip());
-        self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
-        let trapped = matches!(self.thread.phase, Phase::Native | Phase::Faulting);
-        if !trapped || !here || self.thread.frames.is_empty() {
-            return self.pass_standing();
-        }
-        for marker in markers {
-            let _ = self.thread.writer.marker(&self.process.buffer, marker);
-        }
-        self.continue_here(Verdict::Exact);
-    }
-
     /// Takes up stepping, or awaits the top frame's return, wherever the thread is now.
     pub(super) fn continue_here(&mut self, verdict: Verdict) {
         let registers = self.saved.registers(self.thread.trap_flag);
@@ -384,56 +397,4 @@ impl Stepper<'_> {
         let lost = Marker::Lost { reason, expected: self.thread.expected, found: self.saved.rip(), detail };
         let _ = self.thread.writer.marker(&self.process.buffer, &lost);
     }
-}
-
-/// A signal that is the program's own goes where the program wanted it.
-fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: &mut libc::ucontext_t) {
-    const DEFAULT: u64 = libc::SIG_DFL as u64;
-    const IGNORE: u64 = libc::SIG_IGN as u64;
-    let Some(action) = process.signals.action(signal) else { return };
-    // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
-    let sent_by_kernel = unsafe { (*info).si_code } > 0;
-    match action.handler {
-        IGNORE if !sent_by_kernel => {}
-        // The kernel does not let a process ignore a trap of its own.
-        DEFAULT | IGNORE => {
-            let _ = replace(signal, Some(&KernelAction::default()));
-            let (pid, tid) = (u64::from(raw::getpid()), u64::from(raw::gettid()));
-            // SAFETY: a signal to ourselves; it is delivered, with its default action, at sigreturn.
-            let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid, signal as u64, 0, 0, 0]) };
-        }
-        handler => {
-            if action.flags & libc::SA_RESETHAND as u64 != 0 {
-                process.signals.set_action(signal, &KernelAction { handler: DEFAULT, ..action });
-            }
-            // As the kernel would: what was blocked, what the action blocks, and the signal itself, which for us
-            // is a belief only.
-            let saved = Saved::new(context).mask();
-            let owned = process.signals.owned();
-            let blocked = set_mask(Some((saved | action.mask) & !owned));
-            // SAFETY: the program installed this address as a handler of this signal; with SA_SIGINFO it takes
-            // all three arguments, without it it ignores two.
-            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
-                unsafe { std::mem::transmute(handler as usize) };
-            handler(signal, info, context);
-            if let Ok(all) = blocked {
-                let _ = set_mask(Some(all));
-            }
-        }
-    }
-}
-
-/// After the program's handler of its own trap: stepping goes on where it sent control.
-fn after_program_handler(
-    process: &'static Process,
-    context: &mut libc::ucontext_t,
-    signal: i32,
-    handler: u64,
-) {
-    let tid = raw::gettid();
-    let Some(thread) = process.threads.find(tid) else { return };
-    let mut stepper = Stepper { process, thread, saved: Saved::new(context), tid };
-    stepper.know_stack();
-    let handled = Marker::Signal { number: signal as u32, handler: RuntimeAddr(handler) };
-    stepper.resume_stepping(&[handled, Marker::Sigreturn]);
 }

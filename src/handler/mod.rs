@@ -8,9 +8,11 @@
 mod blocks;
 mod code;
 pub mod counter;
+mod deliver;
 pub mod doors;
 pub mod entry;
 mod frames;
+mod held;
 pub mod known;
 mod nesting;
 mod operands;

@@ -149,7 +149,11 @@ impl Process {
     pub fn adopt_thread(&'static self) -> Result<libc::stack_t, Errno> {
         let thread = self.threads.find_or_make(raw::gettid(), self).ok_or(Errno(libc::ENOMEM))?;
         let old = replace_alternate_stack(&thread.alternate_stack())?;
-        thread.program_stack = self.threads.program_stack_behind(&old);
+        thread.program_stack = old;
+        if let Some((stack, blocked)) = self.threads.inherited_with(&old) {
+            thread.program_stack = stack;
+            thread.block_for_program(blocked);
+        }
         Ok(old)
     }
 
@@ -173,15 +177,15 @@ impl Process {
         let owned = self.signals.owned();
         let thread = self.threads.find(raw::gettid());
         let real = set_mask(None)?;
-        let believed = real | thread.as_ref().map_or(0, |thread| thread.blocked_by_program & owned);
+        let believed = real | thread.as_ref().map_or(0, |thread| thread.blocked_by_program() & owned);
         if let Some(change) = change {
             let now = change.apply(believed);
             // A thread that the tracer does not know is not stepped: its mask is its own.
             let kept = if thread.is_some() { owned } else { 0 };
-            if let Some(thread) = thread {
-                thread.blocked_by_program = now & owned;
-            }
             set_mask(Some(now & !kept))?;
+            if let Some(thread) = thread {
+                thread.block_for_program(now & owned);
+            }
         }
         Ok(believed)
     }
@@ -215,8 +219,25 @@ impl Process {
     }
 
     /// What the calling thread's program believes it blocks of the tracer's signals.
-    pub fn blocked_by_program(&self) -> Option<&mut u64> {
-        self.threads.find(raw::gettid()).map(|thread| &mut thread.blocked_by_program)
+    #[must_use]
+    pub fn blocked_by_program(&self) -> u64 {
+        self.threads.find(raw::gettid()).map_or(0, |thread| thread.blocked_by_program())
+    }
+
+    /// The calling thread has been started by one that believed `blocked` of the tracer's signals to be blocked.
+    pub fn inherit_blocked(&self, blocked: u64) {
+        if let Some(thread) = self.threads.find(raw::gettid()) {
+            thread.block_for_program(blocked);
+        }
+    }
+
+    /// Which of the tracer's signals wait for the calling thread to unblock them: what sigpending(2) must add.
+    ///
+    /// # Signal safety
+    /// Reads memory.
+    #[must_use]
+    pub fn held_signals(&self) -> u64 {
+        self.threads.find(raw::gettid()).map_or(0, |thread| thread.held.signals())
     }
 
     /// Arms a forked child as its parent was: perf events and thread blocks are not inherited.
@@ -324,6 +345,16 @@ pub fn replace_alternate_stack(new: &libc::stack_t) -> Result<libc::stack_t, Err
         )
     }?;
     Ok(old)
+}
+
+/// rt_sigpending(2) without libc: what is pending for the calling thread and its process.
+pub(super) fn pending_signals() -> u64 {
+    let mut pending = 0_u64;
+    // SAFETY: eight live bytes to write.
+    let _ = unsafe {
+        raw::syscall(libc::SYS_rt_sigpending, [std::ptr::from_mut(&mut pending) as u64, 8, 0, 0, 0, 0])
+    };
+    pending
 }
 
 /// rt_sigprocmask(2) without libc: sets the calling thread's mask if one is given, and returns the one before.

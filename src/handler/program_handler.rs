@@ -24,21 +24,29 @@ use crate::registers::{RSP, Registers, flag};
 /// As `Stepper::arrive`.
 pub(super) fn begin(process: &'static Process, signal: i32, mut saved: Saved<'_>) {
     let action = wrapper::program_action(signal);
-    let tid = raw::gettid();
-    let thread = process.threads.find(tid);
-    if let Some(thread) = &thread
+    if let Some(thread) = process.threads.find(raw::gettid())
         && action.flags & libc::SA_ONSTACK as u64 != 0
     {
         move_to_program_stack(&mut saved, thread, &process.memory());
     }
     saved.go_to(RuntimeAddr(action.handler));
-    let Some(thread) = thread else { return };
+    follow(process, signal, action.mask, saved);
+}
+
+/// Control is about to go to the first instruction of the program's handler of `signal`, which `blocks` these signals:
+/// follows it if the thread is being traced.
+///
+/// # Signal safety
+/// As `Stepper::arrive`.
+pub(super) fn follow(process: &'static Process, signal: i32, blocks: u64, saved: Saved<'_>) {
+    let tid = raw::gettid();
+    let Some(thread) = process.threads.find(tid) else { return };
     let _ = thread.counter.stop(process);
     let traced = thread.phase.is_traced() && !thread.nesting.is_full();
     let mut stepper = Stepper { process, thread, saved, tid };
     if traced {
         stepper.know_stack();
-        stepper.begin_handler(signal, action.mask);
+        stepper.begin_handler(signal, blocks);
     }
 }
 
@@ -63,8 +71,8 @@ impl Stepper<'_> {
         if stepping && !expects_fault && is_fault(signal) && self.saved.sent_by_kernel() {
             self.mark(&Marker::Fault { signal: signal as u32, address: interrupted.rip });
         }
-        let blocked = self.thread.blocked_by_program;
-        self.thread.blocked_by_program |= blocks & self.process.signals.owned();
+        let blocked = self.thread.blocked_by_program();
+        self.thread.block_for_program(blocked | blocks & self.process.signals.owned());
         self.thread.nesting.push(Interruption {
             slot,
             returns_to,
@@ -95,6 +103,8 @@ impl Stepper<'_> {
         let retired = match unfinished {
             Some(before) => before,
             None if rows.last().is_some_and(|row| row.next == interrupted.rip) => rows.len(),
+            // One signal upon another: nothing has run since the handler before returned.
+            None if rows.is_empty() && interrupted.rip == self.thread.expected => 0,
             None => {
                 self.note_lost(LostReason::Resumed);
                 0
@@ -132,8 +142,10 @@ impl Stepper<'_> {
             return true;
         }
         self.thread.frames.truncate(interruption.frames);
-        self.thread.blocked_by_program = interruption.blocked;
         let owned = self.process.signals.owned();
+        // What comes of it must not come before rt_sigreturn.
+        self.saved.set_mask(self.saved.mask() | self.thread.held.signals());
+        self.thread.block_for_program(interruption.blocked);
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
         let resumed = frame.rip();
@@ -163,7 +175,7 @@ impl Stepper<'_> {
             let (frames, blocked) = (left.frames, left.blocked);
             self.thread.nesting.pop();
             self.thread.frames.truncate(frames);
-            self.thread.blocked_by_program = blocked;
+            self.thread.block_for_program(blocked);
         }
     }
 }

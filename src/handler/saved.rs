@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "a signal frame is reached through the pointer the kernel passes")]
 
+use super::signal_frame::Delivered;
 use crate::address::RuntimeAddr;
 use crate::registers::{Registers, flag};
 
@@ -59,6 +60,31 @@ impl<'a> Saved<'a> {
         }
     }
 
+    /// The interrupted code goes on at the first instruction of a handler whose frame is at `frame`, `shift` bytes from
+    /// the one that this is in: registers as the kernel sets them (Linux `x64_setup_rt_frame`), the initial
+    /// floating-point state, and what the handler blocks.
+    pub(super) fn enter_handler(&mut self, delivered: &Delivered<'_>, frame: u64, shift: u64) {
+        let context = (&raw const *self.0) as u64;
+        let flags = self.greg(EFLAGS) & !(flag::TF | flag::DF | flag::RF);
+        let values = [
+            (RIP, delivered.action.handler),
+            (libc::REG_RSP as usize, frame),
+            (libc::REG_RDI as usize, delivered.signal as u64),
+            (libc::REG_RSI as usize, (delivered.info as u64).wrapping_add(shift)),
+            (libc::REG_RDX as usize, context.wrapping_add(shift)),
+            (libc::REG_RAX as usize, 0),
+            (EFLAGS, flags),
+        ];
+        for (position, value) in values {
+            if let Some(register) = self.0.uc_mcontext.gregs.get_mut(position) {
+                *register = value as i64;
+            }
+        }
+        // Without a saved state, sigreturn gives the initial one.
+        self.0.uc_mcontext.fpregs = std::ptr::null_mut();
+        self.set_mask((self.mask() | delivered.blocks()) & !delivered.owned);
+    }
+
     /// At a handler's first instruction: whether its signal comes from the kernel (`si_code` above zero), and not
     /// from a process.
     pub(super) fn sent_by_kernel(&self) -> bool {
@@ -84,6 +110,10 @@ impl<'a> Saved<'a> {
         }
         let hidden = flag::RF | if hide_trap_flag { flag::TF } else { 0 };
         Registers { general, rip: self.rip(), rflags: self.greg(EFLAGS) & !hidden }
+    }
+
+    pub(super) fn has_flag(&self, bit: u64) -> bool {
+        self.greg(EFLAGS) & bit != 0
     }
 
     /// Sets or clears `bits` of the flags that sigreturn restores.

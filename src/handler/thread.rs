@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::counter::Counter;
 use super::frames::{Frames, StackBounds};
+use super::held::Held;
 use super::nesting::Nesting;
 use super::pending::Pending;
 use super::perf::Breakpoint;
@@ -78,7 +79,9 @@ pub(super) struct Thread {
     /// The place of a patch that is out while its instruction runs under the trap flag.
     pub(super) stepping_over: Option<RuntimeAddr>,
     /// Those of the tracer's signals that the program believes it blocks.
-    pub(super) blocked_by_program: u64,
+    blocked_by_program: u64,
+    /// Of those, what came meanwhile.
+    pub(super) held: Held,
     /// The return slot of a call to a function that may come back elsewhere, once one was made through the PLT.
     pub(super) jump_slot: u64,
     /// Stepped out of scope, without rows, until control is back in scope above this value of RSP.
@@ -97,6 +100,21 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    /// Those of the tracer's signals that the program believes it blocks.
+    pub(super) const fn blocked_by_program(&self) -> u64 {
+        self.blocked_by_program
+    }
+
+    /// The program believes from now on that it blocks `blocked` of the tracer's signals: what waits for one of the
+    /// others comes.
+    ///
+    /// # Signal safety
+    /// As [`Held::release`].
+    pub(super) fn block_for_program(&mut self, blocked: u64) {
+        self.blocked_by_program = blocked;
+        self.held.release(blocked);
+    }
+
     /// Closes this thread's events while it runs natively, before it enters seccomp.
     pub(super) fn stand_down(&mut self, process: &Process) {
         if self.phase == Phase::Native {
@@ -200,25 +218,26 @@ impl Threads {
             thread.uncount_call();
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
+            thread.held = Held::new();
             thread.program_stack = NO_STACK;
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
     }
 
-    /// The alternate stack of the program where `real` is a tracer's one: in a forked child that is the one of the
-    /// thread that forked, whose block came along with the rest of its memory.
-    pub(super) fn program_stack_behind(&self, real: &libc::stack_t) -> libc::stack_t {
+    /// What the program believes in where its alternate stack is really the tracer's `real` one: its own stack, and
+    /// which of the tracer's signals it blocks. That is so in a forked child, where the block of the thread that
+    /// forked came along with the rest of its memory.
+    pub(super) fn inherited_with(&self, real: &libc::stack_t) -> Option<(libc::stack_t, u64)> {
         let blocks = self.slots.iter().filter_map(|slot| {
-            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and
-            // `program_stack` of a block whose owner is this thread's copy or this thread.
+            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and what the
+            // program believes in a block whose owner is this thread's copy or this thread.
             unsafe { slot.thread.load(Ordering::Acquire).cast::<Thread>().as_ref() }
         });
         blocks
             .filter(|thread| thread.stack_base == real.ss_sp as u64)
-            .map(|thread| thread.program_stack)
+            .map(|thread| (thread.program_stack, thread.blocked_by_program))
             .next()
-            .unwrap_or(*real)
     }
 
     /// Closes all threads' events and unmaps their blocks.
@@ -287,6 +306,7 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).rows).write(0);
         (&raw mut (*thread).trap_flag).write(false);
         (&raw mut (*thread).blocked_by_program).write(0);
+        (&raw mut (*thread).held).write(Held::new());
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).nesting).write(Nesting::new());
         (&raw mut (*thread).set_out).write(None);

@@ -9,6 +9,7 @@ use crate::armed;
 mod real {
     use super::c_int;
     crate::real!(pub fn pthread_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int);
+    crate::real!(pub fn sigpending(set: *mut libc::sigset_t) -> c_int);
 }
 
 /// # Safety
@@ -65,4 +66,21 @@ pub unsafe extern "C" fn sigprocmask(
             -1
         }
     }
+}
+
+/// # Safety
+/// As sigpending(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
+    // SAFETY: the caller's place for a set.
+    let result = unsafe { real::sigpending(set) };
+    let held = armed::process().map_or(0, |process| process.held_signals());
+    if result == 0
+        && held != 0
+        // SAFETY: the call has just written there; the kernel's mask is the set's first eight bytes.
+        && let Some(set) = unsafe { set.cast::<u64>().as_mut() }
+    {
+        *set |= held;
+    }
+    result
 }

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's arguments, passed on.
         return unsafe { real::pthread_create(thread, attributes, start, argument) };
     };
-    let blocked = process.blocked_by_program().map_or(0, |blocked| *blocked);
+    let blocked = process.blocked_by_program();
     let errand = Box::into_raw(Box::new(Errand { start, argument, blocked }));
     // SAFETY: the caller's arguments, but for the start routine, which takes the errand.
     let result = unsafe { real::pthread_create(thread, attributes, begin, errand.cast()) };
@@ -51,9 +51,7 @@ unsafe extern "C-unwind" fn begin(errand: *mut c_void) -> *mut c_void {
     if let Some(process) = armed::process() {
         // Without it, stops use the thread's own stack.
         let _ = process.adopt_thread();
-        if let Some(believed) = process.blocked_by_program() {
-            *believed = blocked;
-        }
+        process.inherit_blocked(blocked);
     }
     // SAFETY: what the program asked for.
     unsafe { start(argument) }

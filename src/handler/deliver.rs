@@ -1,0 +1,133 @@
+//! A signal of a number that the tracer owns, but sent for the program: delivered as the kernel would have.
+
+#![allow(unsafe_code, reason = "the program's handler and the kernel's siginfo are reached by address")]
+
+use super::process::{Process, set_mask};
+use super::program_handler;
+use super::program_signals::mask_bit;
+use super::saved::Saved;
+use super::sigaction::{KernelAction, replace};
+use super::signal_frame::{self, Delivered};
+use super::stepper::Stepper;
+use super::thread::Phase;
+use crate::address::RuntimeAddr;
+use crate::event::siginfo::TRAP_PERF;
+use crate::raw;
+use crate::record::marker::Marker;
+use crate::record::verdict::Verdict;
+
+const DEFAULT: u64 = libc::SIG_DFL as u64;
+const IGNORE: u64 = libc::SIG_IGN as u64;
+
+/// `signal` goes where the program wants it; `false` when that is nowhere, at least for now, and the interrupted code
+/// goes on.
+///
+/// # Signal safety
+/// As `Stepper::arrive`; and tgkill with rt_sigaction where the signal's default is to come.
+pub(super) fn deliver(
+    process: &'static Process,
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: &mut libc::ucontext_t,
+) -> bool {
+    let Some(action) = process.signals.action(signal) else { return false };
+    // SAFETY: the kernel passes a siginfo_t, which nothing changes meanwhile.
+    let came = unsafe { &*info };
+    let forced = is_forced(came);
+    if let Some(thread) = process.threads.find(raw::gettid())
+        && thread.blocked_by_program() & mask_bit(signal) != 0
+    {
+        if forced {
+            die(signal);
+        } else {
+            thread.held.hold(came);
+        }
+        return forced;
+    }
+    match action.handler {
+        IGNORE if !forced => return false,
+        DEFAULT | IGNORE => die(signal),
+        _ => {
+            if action.flags & libc::SA_RESETHAND as u64 != 0 {
+                process.signals.set_action(signal, &KernelAction { handler: DEFAULT, ..action });
+            }
+            enter_handler(process, signal, &action, info, context);
+        }
+    }
+    true
+}
+
+/// Whether the kernel lets the process neither block nor ignore it: a trap that an instruction raised (Linux
+/// `force_sig_fault`), not an event's.
+fn is_forced(info: &libc::siginfo_t) -> bool {
+    info.si_signo == libc::SIGTRAP && info.si_code > 0 && info.si_code != TRAP_PERF
+}
+
+/// The signal's default action, which ends the process when the handler returns.
+fn die(signal: i32) {
+    let _ = replace(signal, Some(&KernelAction::default()));
+    let (pid, tid) = (u64::from(raw::getpid()), u64::from(raw::gettid()));
+    // SAFETY: a signal to ourselves.
+    let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid, signal as u64, 0, 0, 0]) };
+}
+
+fn enter_handler(
+    process: &'static Process,
+    signal: i32,
+    action: &KernelAction,
+    info: *mut libc::siginfo_t,
+    context: &mut libc::ucontext_t,
+) {
+    let owned = process.signals.owned();
+    let delivered = Delivered { signal, info, action, owned };
+    let thread = process.threads.find(raw::gettid());
+    let set_up =
+        thread.is_some_and(|thread| signal_frame::set_up(&delivered, context, thread, &process.memory()));
+    if set_up {
+        program_handler::follow(process, signal, delivered.blocks(), Saved::new(context));
+    } else {
+        call(&delivered, context);
+        take_up(process, context, signal, action.handler);
+    }
+}
+
+/// The frame lies on the program's own stack, in a thread that the tracer gave none: calls the program's handler on
+/// top of it.
+fn call(delivered: &Delivered<'_>, context: &mut libc::ucontext_t) {
+    let saved = Saved::new(context).mask();
+    let blocked = set_mask(Some((saved | delivered.blocks()) & !delivered.owned));
+    // SAFETY: the program installed this address as a handler of this signal; with SA_SIGINFO it takes all three
+    // arguments, without it it ignores two.
+    let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
+        unsafe { std::mem::transmute(delivered.action.handler as usize) };
+    handler(delivered.signal, delivered.info, context);
+    if let Ok(all) = blocked {
+        let _ = set_mask(Some(all));
+    }
+}
+
+/// After a handler that was called: stepping goes on where it sent control.
+fn take_up(process: &'static Process, context: &mut libc::ucontext_t, signal: i32, handler: u64) {
+    let tid = raw::gettid();
+    let Some(thread) = process.threads.find(tid) else { return };
+    let mut stepper = Stepper { process, thread, saved: Saved::new(context), tid };
+    stepper.know_stack();
+    let handled = Marker::Signal { number: signal as u32, handler: RuntimeAddr(handler) };
+    stepper.resume_stepping(&[handled, Marker::Sigreturn]);
+}
+
+impl Stepper<'_> {
+    /// Takes up stepping behind a trap that the program's handler has dealt with, unless control is elsewhere.
+    fn resume_stepping(&mut self, markers: &[Marker]) {
+        let here = self.process.image().in_scope(self.saved.rip());
+        self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
+        let trapped = matches!(self.thread.phase, Phase::Native | Phase::Faulting);
+        if !trapped || !here || self.thread.frames.is_empty() {
+            return self.pass_standing();
+        }
+        for marker in markers {
+            let _ = self.thread.writer.marker(&self.process.buffer, marker);
+        }
+        self.continue_here(Verdict::Exact);
+    }
+}
