@@ -5,9 +5,11 @@
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod alternate_stack;
 mod blocks;
 mod code;
 pub mod counter;
+pub mod dispatch;
 pub mod doors;
 pub mod entry;
 mod frames;
@@ -27,8 +29,10 @@ mod restartable;
 mod saved;
 pub mod sigaction;
 mod signal_frame;
+mod site;
 mod slide;
 mod stack;
 mod stepper;
+mod system_call;
 mod thread;
 pub mod wrapper;
