@@ -9,7 +9,7 @@ use super::saved::Saved;
 use super::sigaction::{KernelAction, replace};
 use super::signal_frame::{self, Delivered};
 use super::stepper::Stepper;
-use super::thread::Phase;
+use super::thread::{Phase, Thread};
 use crate::address::RuntimeAddr;
 use crate::event::siginfo::TRAP_PERF;
 use crate::raw;
@@ -57,10 +57,14 @@ pub(super) fn deliver(
     true
 }
 
-/// Whether the kernel lets the process neither block nor ignore it: a trap that an instruction raised (Linux
-/// `force_sig_fault`), not an event's.
+/// Whether the kernel lets the process neither block nor ignore it: raised by an instruction (Linux
+/// `force_sig_info`), and not by an event.
 fn is_forced(info: &libc::siginfo_t) -> bool {
-    info.si_signo == libc::SIGTRAP && info.si_code > 0 && info.si_code != TRAP_PERF
+    match info.si_signo {
+        libc::SIGTRAP => info.si_code > 0 && info.si_code != TRAP_PERF,
+        libc::SIGSYS => info.si_code > 0,
+        _ => false,
+    }
 }
 
 /// The signal's default action, which ends the process when the handler returns.
@@ -86,16 +90,19 @@ fn enter_handler(
     if set_up {
         program_handler::follow(process, signal, delivered.blocks(), Saved::new(context));
     } else {
-        call(&delivered, context);
+        call(&delivered, process.threads.find(raw::gettid()), context);
         take_up(process, context, signal, action.handler);
     }
 }
 
 /// The frame lies on the program's own stack, in a thread that the tracer gave none: calls the program's handler on
 /// top of it.
-fn call(delivered: &Delivered<'_>, context: &mut libc::ucontext_t) {
+fn call(delivered: &Delivered<'_>, thread: Option<&mut Thread>, context: &mut libc::ucontext_t) {
     let saved = Saved::new(context).mask();
     let blocked = set_mask(Some((saved | delivered.blocks()) & !delivered.owned));
+    if let Some(thread) = thread {
+        thread.dispatch.allow();
+    }
     // SAFETY: the program installed this address as a handler of this signal; with SA_SIGINFO it takes all three
     // arguments, without it it ignores two.
     let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =

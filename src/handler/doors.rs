@@ -1,15 +1,16 @@
 //! System calls in stepped code that would show the tracer or take its signals away: answered from the program's
 //! own signal state, without entering the kernel.
 
+use super::alternate_stack;
 use super::process::pending_signals;
 use super::program_signals::MaskChange;
 use super::sigaction::{KernelAction, replace};
 use super::stepper::Stepper;
 use super::wrapper;
 use crate::address::RuntimeAddr;
-use crate::image::memory::{Memory, write};
+use crate::image::memory::write;
 use crate::raw::Errno;
-use crate::registers::{R10, RAX, RDI, RDX, RSI, Registers};
+use crate::registers::{R10, RAX, RDI, RDX, RSI, RSP, Registers};
 
 /// Bytes of a kernel signal set.
 const SET_SIZE: u64 = 8;
@@ -49,6 +50,7 @@ impl Stepper<'_> {
             libc::SYS_rt_sigprocmask => Some(self.change_mask(registers)),
             libc::SYS_rt_sigaction => Some(self.change_action(registers)),
             libc::SYS_rt_sigpending => Some(self.pending_signals(registers)),
+            libc::SYS_sigaltstack => Some(self.change_stack(registers)),
             _ => None,
         }
     }
@@ -64,7 +66,7 @@ impl Stepper<'_> {
         let believed = self.saved.mask() | self.thread.blocked_by_program() & owned;
         let mut now = believed;
         if set != 0 {
-            let Some(set) = self.read_word(set) else { return failed(libc::EFAULT) };
+            let Some(set) = self.word_at(set) else { return failed(libc::EFAULT) };
             let Some(change) = MaskChange::of(how, set) else { return failed(libc::EINVAL) };
             now = change.apply(believed) & !(1 << (SIGKILL - 1) | 1 << (SIGSTOP - 1));
         }
@@ -124,6 +126,10 @@ impl Stepper<'_> {
         let Some(wanted) = wanted else {
             return Ok(wrapper::as_program_sees(signal, &replace(signal, None)?));
         };
+        // The agent's own sigaction(2), which has wrapped the handler and looks through the wrapper itself.
+        if wrapper::contains(RuntimeAddr(wanted.handler)) {
+            return replace(signal, Some(wanted));
+        }
         let wrapping = wrapper::wrap(signal, wanted, self.process.signals.owned());
         match replace(signal, Some(&wrapping.action)) {
             Ok(installed) => Ok(wrapping.before(&installed)),
@@ -134,15 +140,35 @@ impl Stepper<'_> {
         }
     }
 
-    fn read_action(&self, at: u64) -> Option<KernelAction> {
-        let [handler, flags, restorer, mask] =
-            [0, 8, 16, 24].map(|offset| self.read_word(at.wrapping_add(offset)));
-        Some(KernelAction { handler: handler?, flags: flags?, restorer: restorer?, mask: mask? })
+    /// sigaltstack(new, old)
+    fn change_stack(&mut self, registers: &Registers) -> u64 {
+        let (new, old) = (registers.general[RDI], registers.general[RSI]);
+        let wanted = match new {
+            0 => None,
+            place => match self.read_stack(place) {
+                Some(stack) => Some(stack),
+                None => return failed(libc::EFAULT),
+            },
+        };
+        match alternate_stack::change(&mut self.thread.program_stack, registers.general[RSP], wanted) {
+            Err(errno) => failed(errno.0),
+            Ok(before) => {
+                let words = [before.ss_sp as u64, u64::from(before.ss_flags as u32), before.ss_size as u64];
+                if old == 0 || self.write_words(old, &words) { 0 } else { failed(libc::EFAULT) }
+            }
+        }
     }
 
-    fn read_word(&self, at: u64) -> Option<u64> {
-        let mut bytes = [0; 8];
-        self.process.memory().read(RuntimeAddr(at), &mut bytes).then_some(u64::from_le_bytes(bytes))
+    fn read_stack(&self, at: u64) -> Option<libc::stack_t> {
+        let [start, flags, size] = [0, 8, 16].map(|offset| self.word_at(at.wrapping_add(offset)));
+        let start = start? as *mut libc::c_void;
+        Some(libc::stack_t { ss_sp: start, ss_flags: flags? as i32, ss_size: size? as usize })
+    }
+
+    fn read_action(&self, at: u64) -> Option<KernelAction> {
+        let [handler, flags, restorer, mask] =
+            [0, 8, 16, 24].map(|offset| self.word_at(at.wrapping_add(offset)));
+        Some(KernelAction { handler: handler?, flags: flags?, restorer: restorer?, mask: mask? })
     }
 
     fn write_words(&self, at: u64, words: &[u64]) -> bool {

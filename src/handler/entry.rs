@@ -7,10 +7,12 @@ use std::sync::atomic::Ordering;
 use super::code::name_target;
 use super::counter::COUNTER_TAG;
 use super::deliver::deliver;
+use super::dispatch;
 use super::frames::Frame;
 use super::process::Process;
 use super::program_handler;
 use super::saved::Saved;
+use super::site;
 use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
@@ -59,6 +61,11 @@ unsafe extern "C" fn handled(signal: i32, info: *mut libc::siginfo_t, context: *
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     if let Some(context) = unsafe { context.as_mut() } {
         handle(process, signal, info, context);
+        if let Some(own_text) = process.watches_calls()
+            && let Some(thread) = process.threads.find(raw::gettid())
+        {
+            thread.dispatch.settle(thread.phase, own_text);
+        }
     }
     if process.settings.engine != Engine::Instructions {
         return -1;
@@ -72,16 +79,23 @@ fn handle(
     info: *mut libc::siginfo_t,
     context: &mut libc::ucontext_t,
 ) {
-    let mut saved = Saved::new(context);
+    let saved = Saved::new(context);
     if signal == libc::SIGTRAP
         && let Some(number) = wrapper::trapped_at(saved.rip())
     {
         return program_handler::begin(process, number, saved);
     }
+    if signal == libc::SIGTRAP && site::trapped_at(saved.rip()).is_some() {
+        return dispatch::come_back(process, saved);
+    }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
     let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
     // SAFETY: the kernel passes a siginfo_t, of which this is the beginning; it is only read.
     let event = unsafe { &*info.cast::<EventSignal>() };
+    if signal == libc::SIGSYS && dispatch::take(process, event, Saved::new(context)) {
+        return;
+    }
+    let mut saved = Saved::new(context);
     let sender = sender(process, signal, event, patched, saved.rip());
     if patched && sender == Sender::Standing {
         saved.go_to(before);

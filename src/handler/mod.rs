@@ -5,10 +5,12 @@
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod alternate_stack;
 mod blocks;
 mod code;
 pub mod counter;
 mod deliver;
+pub mod dispatch;
 pub mod doors;
 pub mod entry;
 mod frames;
@@ -29,8 +31,10 @@ mod restartable;
 mod saved;
 pub mod sigaction;
 mod signal_frame;
+mod site;
 mod slide;
 mod stack;
 mod stepper;
+mod system_call;
 mod thread;
 pub mod wrapper;

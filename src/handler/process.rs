@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code, reason = "the one global pointer from which a signal handler finds its state")]
 
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
+use super::alternate_stack::replace_alternate_stack;
 use super::blocks::Blocks;
 use super::entry::TRIGGER_TAG;
-use super::known::{KnownImage, TracedFunction};
+use super::known::{CodeRange, KnownImage, TracedFunction};
 use super::patch::Patches;
 use super::perf::{Breakpoint, out_of_the_way};
 use super::program_signals::{MaskChange, ProgramSignals};
@@ -45,6 +46,8 @@ pub struct Plan {
     pub fasync_signal: i32,
     /// What the program believes about the tracer's signals; one that is not ours goes where it says.
     pub signals: ProgramSignals,
+    /// The tracer's own code, whose system calls are its own affair, where those of native code are to be watched.
+    pub own_text: Option<CodeRange>,
     /// Forces one wrong prediction at this row of every call, to test that it ends as `lost`; 0 never.
     pub mispredict_at: u64,
 }
@@ -62,6 +65,8 @@ pub struct Process {
     pub(super) targets: Blocks,
     /// Code that is patched.
     pub(super) patches: Patches,
+    /// The program uses syscall user dispatch itself. ATOMICS: set once, relaxed.
+    dispatches: AtomicBool,
 }
 
 impl std::ops::Deref for Process {
@@ -157,12 +162,21 @@ impl Process {
         Ok(old)
     }
 
-    /// The alternate stack that the calling thread's program believes in, while the tracer's stands in its place.
+    /// The tracer's code, where system calls of native code are to be watched and the program does not dispatch them
+    /// itself.
+    pub(super) fn watches_calls(&self) -> Option<CodeRange> {
+        self.own_text.filter(|_| !self.dispatches.load(Ordering::Relaxed))
+    }
+
+    /// The program is about to use syscall user dispatch: from now on it has it for itself.
     ///
     /// # Signal safety
-    /// Atomics.
-    pub fn program_stack(&self) -> Option<&mut libc::stack_t> {
-        self.threads.find(raw::gettid()).map(|thread| &mut thread.program_stack)
+    /// An atomic, gettid and prctl.
+    pub fn leave_dispatch_to_program(&self) {
+        self.dispatches.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.threads.find(raw::gettid()) {
+            thread.dispatch.turn_off();
+        }
     }
 
     /// Changes the calling thread's signal mask for the program, or with `None` only asks: what it was, as the
@@ -205,6 +219,18 @@ impl Process {
                 unsafe { raw::close(fd) };
             }
         }
+    }
+
+    /// Whether execveat(2) with these arguments finds a file that may be executed.
+    ///
+    /// # Signal safety
+    /// faccessat2, which does not touch what cannot be read.
+    pub(super) fn may_execute(&self, directory: u64, path: u64, flags: u64) -> bool {
+        const EMPTY_OR_NOFOLLOW: u64 = (libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW) as u64;
+        let flags = flags & EMPTY_OR_NOFOLLOW | libc::AT_EACCESS as u64;
+        let arguments = [directory, path, libc::X_OK as u64, flags, 0, 0];
+        // SAFETY: the program's own pointer, which the kernel checks.
+        unsafe { raw::syscall(libc::SYS_faccessat2, arguments) }.is_ok()
     }
 
     /// Disarms the calling thread and takes the triggers away, from outside the handler; a call that is being
@@ -326,25 +352,6 @@ impl Process {
     pub fn patch_entries(&self) -> Result<(), Errno> {
         self.functions.iter().flatten().try_for_each(|function| self.place_patch(function.entry))
     }
-}
-
-/// sigaltstack(2) without libc: sets the calling thread's alternate stack and returns the one before.
-///
-/// # Errors
-/// EPERM while the thread runs on the old one, ENOMEM when `new` is smaller than the kernel needs.
-///
-/// # Signal safety
-/// One raw system call.
-pub fn replace_alternate_stack(new: &libc::stack_t) -> Result<libc::stack_t, Errno> {
-    let mut old = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
-    // SAFETY: two live stack_t; the caller keeps the new stack's memory.
-    unsafe {
-        raw::syscall(
-            libc::SYS_sigaltstack,
-            [std::ptr::from_ref(new) as u64, std::ptr::from_mut(&mut old) as u64, 0, 0, 0, 0],
-        )
-    }?;
-    Ok(old)
 }
 
 /// rt_sigpending(2) without libc: what is pending for the calling thread and its process.

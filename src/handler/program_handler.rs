@@ -6,7 +6,7 @@ use super::frames::Frame;
 use super::nesting::Interruption;
 use super::process::Process;
 use super::saved::Saved;
-use super::signal_frame::{context, is_accessible, move_to_program_stack};
+use super::signal_frame::{context, frame, move_to_program_stack};
 use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
@@ -16,7 +16,7 @@ use crate::image::memory::Memory;
 use crate::raw;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
-use crate::registers::{RSP, Registers, flag};
+use crate::registers::{RAX, RSP, Registers, flag};
 
 /// A wrapper has trapped: sends control to the program's handler, and follows it if the thread is being traced.
 ///
@@ -111,8 +111,11 @@ impl Stepper<'_> {
             }
         };
         self.thread.pending.truncate(retired);
-        if retired > 0 && self.write_rows(interrupted).is_err() {
-            self.mute(LostReason::NoRoom, 0);
+        if retired > 0 {
+            match self.write_rows(interrupted) {
+                Ok(()) => self.note_child(interrupted.general[RAX]),
+                Err(_) => self.mute(LostReason::NoRoom, 0),
+            }
         }
         self.thread.pending.clear();
         set_out
@@ -131,21 +134,18 @@ impl Stepper<'_> {
     pub(super) fn end_handler(&mut self) -> bool {
         let at = self.saved.rsp();
         let followed = self.thread.nesting.top().is_some_and(|top| top.slot + 8 == at);
-        if !followed || !is_accessible(at, &self.process.memory()) {
+        if !followed {
             return false;
         }
+        let Some(mut frame) = frame(at, &self.process.memory()) else { return false };
         let Some(interruption) = self.thread.nesting.pop() else { return false };
-        // SAFETY: readable and writable, and the kernel is about to read it as a context.
-        let mut frame = Saved::new(unsafe { context(at) });
         self.mark(&Marker::Sigreturn);
         if self.thread.phase == Phase::Muted {
             return true;
         }
         self.thread.frames.truncate(interruption.frames);
         let owned = self.process.signals.owned();
-        // What comes of it must not come before rt_sigreturn.
-        self.saved.set_mask(self.saved.mask() | self.thread.held.signals());
-        self.thread.block_for_program(interruption.blocked);
+        self.unblock_behind_call(interruption.blocked);
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
         let resumed = frame.rip();

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::sigaction::{AtomicAction, KernelAction};
 
-/// Signals the tracer may own: SIGTRAP always, the others while an fasync event may be armed.
-const MOST: usize = 3;
+/// Signals the tracer may own: SIGTRAP always, SIGSYS where native system calls are watched, two more while an fasync
+/// event may be armed.
+const MOST: usize = 4;
 
 /// The bit of `signal` in a kernel signal mask.
 #[must_use]
@@ -31,7 +32,7 @@ struct Slot {
 }
 
 impl ProgramSignals {
-    /// Takes `signal` over from an action that stood before. Signals beyond the table's three are not taken.
+    /// Takes `signal` over from an action that stood before. Signals beyond the table's four are not taken.
     pub fn own(&self, signal: i32, before: &KernelAction) {
         let free = self.slots.iter().find(|slot| slot.signal.load(Ordering::Relaxed) == 0);
         if let Some(slot) = free {

@@ -50,6 +50,15 @@ impl<'a> Saved<'a> {
         self.0.uc_mcontext.gregs[RIP] = address.0 as i64;
     }
 
+    /// Gives a general register, by its number in the encoding, another value.
+    pub(super) fn set_general(&mut self, register: usize, value: u64) {
+        if let Some(place) =
+            GENERAL.get(register).and_then(|position| self.0.uc_mcontext.gregs.get_mut(*position))
+        {
+            *place = value as i64;
+        }
+    }
+
     /// At a handler's first instruction: its frame has moved by `shift` bytes, and with it RSP and the pointers to
     /// siginfo and context that the kernel passes in rsi and rdx.
     pub(super) fn shift_handler_arguments(&mut self, shift: u64) {

@@ -26,8 +26,17 @@ pub(super) unsafe fn context<'a>(at: u64) -> &'a mut libc::ucontext_t {
     unsafe { &mut *(at as *mut libc::ucontext_t) }
 }
 
+/// The context at `at`, where a whole one can be read and written.
+///
+/// # Signal safety
+/// process_vm_readv and process_vm_writev, which cannot fault.
+pub(super) fn frame<'a>(at: u64, memory: &OwnMemory) -> Option<Saved<'a>> {
+    // SAFETY: readable and writable, and the kernel is about to read it as a context.
+    is_accessible(at, memory).then(|| Saved::new(unsafe { context(at) }))
+}
+
 /// Whether the whole of a `ucontext_t` can be read and written at `at`: a program may have unmapped it or moved RSP.
-pub(super) fn is_accessible(at: u64, memory: &OwnMemory) -> bool {
+fn is_accessible(at: u64, memory: &OwnMemory) -> bool {
     let mut byte = [0];
     [at, at + size_of::<libc::ucontext_t>() as u64 - 1]
         .iter()

@@ -15,6 +15,7 @@ use super::perf::Hits;
 use super::process::Process;
 use super::saved::Saved;
 use super::stack::bounds_of;
+use super::system_call::Prospect;
 use super::thread::{Phase, Thread};
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
@@ -87,6 +88,10 @@ impl Stepper<'_> {
             if let Some(result) = self.answer(&registers) {
                 return self.finish_syscall(fetched, result);
             }
+            match self.prepare_stepped(&registers) {
+                Prospect::Returns => {}
+                prospect => return self.make_last_call(fetched, &registers, prospect),
+            }
         }
         let memory = self.process.memory();
         match successor(&fetched.instruction, &registers, &memory) {
@@ -101,6 +106,7 @@ impl Stepper<'_> {
                 self.finish_row(fetched, fetched.fall_through());
                 self.mark(&Marker::Exit { status: registers.general[RDI] as u32 });
                 self.run_on();
+                self.thread.dispatch.pass();
             }
             Successor::Transfers(Transfer::Sigreturn) => {
                 self.finish_row(fetched, fetched.fall_through());
@@ -120,6 +126,22 @@ impl Stepper<'_> {
                 self.fault(fault_signal(&fetched), fetched.address());
             }
             Successor::Unreadable => self.fault(libc::SIGSEGV as u32, fetched.address()),
+        }
+    }
+
+    /// A system call from which control hardly comes back, so that its row is written before: if it does, stepping
+    /// goes on behind it.
+    fn make_last_call(&mut self, fetched: Fetched, registers: &Registers, prospect: Prospect) {
+        self.finish_row(fetched, fetched.fall_through());
+        match prospect {
+            Prospect::Exec => self.prepare_exec(registers),
+            Prospect::Death { signal } => {
+                self.mark(&Marker::Signal { number: signal, handler: RuntimeAddr(0) });
+            }
+            Prospect::Returns => {}
+        }
+        if self.thread.phase != Phase::Muted {
+            self.await_stop(fetched.fall_through(), true);
         }
     }
 
@@ -331,6 +353,7 @@ impl Stepper<'_> {
 
     /// Control came where it had to: the pending rows have retired.
     pub(super) fn prove(&mut self, verdict: Verdict) {
+        self.unshield();
         let registers = self.saved.registers(self.thread.trap_flag);
         let native = matches!(self.thread.phase, Phase::Native | Phase::Faulting | Phase::Restartable(_));
         if let Phase::Restartable(_) = self.thread.phase {
@@ -346,6 +369,7 @@ impl Stepper<'_> {
         if written.is_err() {
             return self.mute(LostReason::NoRoom, 0);
         }
+        self.note_child(registers.general[RAX]);
         if self.thread.frames.is_empty() {
             return self.leave();
         }

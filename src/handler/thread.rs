@@ -6,12 +6,14 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::counter::Counter;
+use super::dispatch::Dispatch;
 use super::frames::{Frames, StackBounds};
 use super::held::Held;
 use super::nesting::Nesting;
 use super::pending::Pending;
 use super::perf::Breakpoint;
 use super::process::Process;
+use super::system_call::Shield;
 use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::restartable::RestartableSection;
@@ -90,6 +92,12 @@ pub(super) struct Thread {
     pub(super) nesting: Nesting,
     /// Where stepping resumes inside a repeated string instruction: the registers it had set out with.
     pub(super) set_out: Option<Registers>,
+    /// What raises SIGSYS for system calls of native code.
+    pub(super) dispatch: Dispatch,
+    /// A register that stands in for one of the program's during a system call.
+    pub(super) shield: Option<Shield>,
+    /// The native system call under way makes a process.
+    pub(super) forking: bool,
     /// The program's alternate stack, which the tracer's stands in for.
     pub(super) program_stack: libc::stack_t,
     stack_base: u64,
@@ -124,6 +132,7 @@ impl Thread {
             let _ = self.writer.marker(&process.buffer, &lost);
             self.phase = Phase::Muted;
         }
+        self.dispatch.turn_off();
         self.close_events();
     }
 
@@ -220,6 +229,7 @@ impl Threads {
             thread.blocked_by_program = 0;
             thread.held = Held::new();
             thread.program_stack = NO_STACK;
+            (thread.dispatch, thread.shield, thread.forking) = (Dispatch::off(), None, false);
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
@@ -314,6 +324,9 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).stepping_over).write(None);
         (&raw mut (*thread).jump_slot).write(0);
         (&raw mut (*thread).sliding).write(None);
+        (&raw mut (*thread).dispatch).write(Dispatch::off());
+        (&raw mut (*thread).shield).write(None);
+        (&raw mut (*thread).forking).write(false);
         (&raw mut (*thread).counted).write(false);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());

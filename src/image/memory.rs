@@ -26,7 +26,7 @@ pub trait Memory {
 /// # Signal safety
 /// As safe as `memory`.
 #[inline]
-pub(super) fn read_value<const N: usize>(memory: &impl Memory, at: RuntimeAddr) -> Option<u64> {
+pub(crate) fn read_value<const N: usize>(memory: &impl Memory, at: RuntimeAddr) -> Option<u64> {
     const { assert!(N <= 8) };
     let mut bytes = [0u8; 8];
     let part = bytes.get_mut(..N)?;

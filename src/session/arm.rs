@@ -9,10 +9,11 @@ use crate::address::RuntimeAddr;
 use crate::event::attr;
 use crate::event::error::{OpenError, Wanted};
 use crate::event::open;
+use crate::handler::alternate_stack::replace_alternate_stack;
 use crate::handler::entry::{GUARD_TAG, STEP_TAG, TRIGGER_TAG, on_signal};
-use crate::handler::known::{KnownImage, TracedFunction};
+use crate::handler::known::{CodeRange, KnownImage, TracedFunction};
 use crate::handler::perf::out_of_the_way;
-use crate::handler::process::{MOST_FUNCTIONS, Plan, Process, replace_alternate_stack};
+use crate::handler::process::{MOST_FUNCTIONS, Plan, Process};
 use crate::handler::program_signals::ProgramSignals;
 use crate::handler::sigaction::{self, KernelAction};
 use crate::image::decode::{Vendor, warm_up};
@@ -41,6 +42,8 @@ pub struct Request {
     pub buffer: TraceBuffer,
     pub progress: &'static Progress,
     pub reach: Reach,
+    /// See [`Plan::own_text`].
+    pub own_text: Option<CodeRange>,
     /// See [`Plan::mispredict_at`].
     pub mispredict_at: u64,
 }
@@ -75,7 +78,7 @@ pub struct Armed {
 /// # Errors
 /// [`ArmError`]; nothing stays behind then.
 pub fn arm(request: Request) -> Result<Armed, ArmError> {
-    let Request { settings, functions, image, buffer, progress, reach, mispredict_at } = request;
+    let Request { settings, functions, image, buffer, progress, reach, own_text, mispredict_at } = request;
     let mut slots = [None; MOST_FUNCTIONS];
     if functions.len() > MOST_FUNCTIONS {
         return Err(ArmError::TooMany(functions.len()));
@@ -89,8 +92,10 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     let counts = settings.engine == Engine::Instructions;
     let step_delivery = if counts { Delivery::Sigtrap } else { delivery };
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
+    let dispatch: &[i32] = if own_text.is_some() { &[libc::SIGSYS] } else { &[] };
+    let taken = || [libc::SIGTRAP].iter().chain(dispatch).chain(fasync).copied();
     let signals = ProgramSignals::default();
-    for &signal in [libc::SIGTRAP].iter().chain(fasync) {
+    for signal in taken() {
         let before = sigaction::replace(signal, None).map_err(|errno| ArmError::Signal { signal, errno })?;
         signals.own(signal, &before);
     }
@@ -107,6 +112,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
         guard_attr: attr::guard(RuntimeAddr(0), GUARD_TAG),
         fasync_signal: FASYNC_SIGNAL,
         signals,
+        own_text,
         mispredict_at,
     })
     .map_err(ArmError::NoMemory)?;
@@ -114,7 +120,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     let mut armed = Armed { process, triggers: Vec::new(), replaced: Vec::new(), stack: None };
     armed.stack = Some(process.adopt_thread().map_err(ArmError::NoMemory)?);
 
-    for &signal in [libc::SIGTRAP].iter().chain(fasync) {
+    for signal in taken() {
         let old =
             sigaction::install(signal, on_signal).map_err(|errno| ArmError::Signal { signal, errno })?;
         armed.replaced.push((signal, old));

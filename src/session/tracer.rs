@@ -228,6 +228,7 @@ impl Tracer {
             // SAFETY: as above.
             progress: unsafe { &*std::ptr::from_ref(memory.progress()) },
             reach: Reach::Thread,
+            own_text: None,
             mispredict_at: self.mispredict_at,
         })?;
         start(std::hint::black_box(&mut work));

@@ -1,5 +1,6 @@
 //! This process's part in the session: armed, still waiting for the function to be loaded, or neither.
 
+use std::ffi::CStr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -68,6 +69,7 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
     }
     let buffer = session.trace().map_err(|error| (Trouble::Trace, error.to_string()))?;
     let image = survey.into_image(&wanted, Vendor::of_this_cpu());
+    let own_text = image.excluded.iter().copied().find(|range| range.contains(here));
     let armed = arm::arm(Request {
         settings,
         functions,
@@ -75,6 +77,7 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
         buffer,
         progress: &session.control.progress,
         reach: Reach::Process,
+        own_text: own_text.filter(|_| may_move_system_calls()),
         mispredict_at: 0,
     })
     .map_err(|error| (Trouble::Arm, error.to_string()))?;
@@ -82,6 +85,15 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
     armed.keep();
     session.control.progress.armed.fetch_add(1, Ordering::Relaxed);
     Ok(())
+}
+
+/// Whether a thread may wait in a system call that is made elsewhere than where the C library has it. From glibc 2.41
+/// on, a cancellation looks for the thread between two labels, and would not find it.
+fn may_move_system_calls() -> bool {
+    // SAFETY: takes nothing, and gives back a string of the C library's.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    let mut numbers = version.to_str().unwrap_or("").split('.').map(|number| number.parse::<u32>());
+    matches!((numbers.next(), numbers.next()), (Some(Ok(2)), Some(Ok(minor))) if minor < 41)
 }
 
 /// A forked child: takes its parent's place among the processes that wait for the function, unless one has
