@@ -82,6 +82,8 @@ fixtures! {
     limits: "limits.s",
     linkage: "linkage.c",
     native_speed: "native_speed.c",
+    own_signals: "own_signals.c",
+    own_trap_flag: "own_trap_flag.c",
     page_edge: "page_edge.c",
     recursion: "recursion.c",
     red_zone: "red_zone.s",

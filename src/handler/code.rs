@@ -50,6 +50,12 @@ impl Fetched {
         narrow(self.instruction.op0_kind()) || narrow(self.instruction.op1_kind())
     }
 
+    /// `popf` and `iret`, which take TF from the stack.
+    pub(super) fn loads_trap_flag(&self) -> bool {
+        use iced_x86::Mnemonic::{Iret, Iretd, Iretq};
+        self.class == Class::Popf || matches!(self.instruction.mnemonic(), Iret | Iretd | Iretq)
+    }
+
     /// The bytes to store with the step, where the code block does not have them.
     pub(super) fn own_bytes(&self) -> Option<&[u8]> {
         if self.differs { self.bytes.get(..self.instruction.len()) } else { None }

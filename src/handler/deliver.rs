@@ -7,7 +7,7 @@ use super::program_handler;
 use super::program_signals::mask_bit;
 use super::saved::Saved;
 use super::sigaction::{KernelAction, replace};
-use super::signal_frame::{self, Delivered};
+use super::signal_frame::{self, Delivered, RETURN_ADDRESS};
 use super::stepper::Stepper;
 use super::thread::{Phase, Thread};
 use crate::address::RuntimeAddr;
@@ -88,10 +88,26 @@ fn enter_handler(
     let set_up =
         thread.is_some_and(|thread| signal_frame::set_up(&delivered, context, thread, &process.memory()));
     if set_up {
-        program_handler::follow(process, signal, delivered.blocks(), Saved::new(context));
+        let blocks = delivered.blocks();
+        let saved = Saved::new(context);
+        let frame = saved.rsp();
+        if !program_handler::follow(process, signal, blocks, saved) && process.watches_calls().is_some() {
+            believe(process, frame, blocks & owned);
+        }
     } else {
         call(&delivered, process.threads.find(raw::gettid()), context);
         take_up(process, context, signal, action.handler);
+    }
+}
+
+/// A handler that is not followed begins at `frame`: until its rt_sigreturn, which is watched for, the program believes
+/// that the handler's `blocks` are blocked.
+fn believe(process: &Process, frame: u64, blocks: u64) {
+    if let Some(thread) = process.threads.find(raw::gettid()) {
+        let blocked = thread.blocked_by_program();
+        if thread.unfollowed.begin(frame + RETURN_ADDRESS, blocked) {
+            thread.block_for_program(blocked | blocks);
+        }
     }
 }
 

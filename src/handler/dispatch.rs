@@ -9,7 +9,7 @@ use super::process::Process;
 use super::saved::Saved;
 use super::site;
 use super::stepper::Stepper;
-use super::thread::{Phase, Thread};
+use super::thread::Thread;
 use crate::address::RuntimeAddr;
 use crate::event::siginfo::EventSignal;
 use crate::raw;
@@ -31,6 +31,16 @@ const ON: u64 = 1;
 const ALLOW: u8 = 0;
 const BLOCK: u8 = 1;
 
+/// What is to become of a thread's system calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// They raise SIGSYS.
+    Calls,
+    /// They are stepped, or nobody's business for a while.
+    Paused,
+    Off,
+}
+
 /// What one thread has asked of the kernel.
 pub(super) struct Dispatch {
     selector: u8,
@@ -51,18 +61,18 @@ impl Dispatch {
         self.on && self.selector == BLOCK
     }
 
-    /// As the thread's phase wants it when the handler returns.
+    /// As the thread is to be when the handler returns.
     ///
     /// # Signal safety
     /// prctl when a call goes native for the first time, and at its end.
-    pub(super) fn settle(&mut self, phase: Phase, own_text: CodeRange) {
-        if phase == Phase::Native {
-            self.turn_on(own_text);
-        } else if phase == Phase::Idle {
-            self.turn_off();
+    pub(super) fn settle(&mut self, watch: Watch, own_text: CodeRange) {
+        match watch {
+            Watch::Calls => self.turn_on(own_text),
+            Watch::Paused => {}
+            Watch::Off => self.turn_off(),
         }
         let passing = std::mem::take(&mut self.passing);
-        self.select(if phase == Phase::Native && !passing { BLOCK } else { ALLOW });
+        self.select(if watch == Watch::Calls && !passing { BLOCK } else { ALLOW });
     }
 
     /// The system call at RIP is made where it stands.
@@ -139,7 +149,7 @@ impl Stepper<'_> {
     fn carry_out(&mut self) {
         let registers = self.saved.registers(false);
         if let Some(result) = self.answer(&registers) {
-            return self.saved.finish_syscall(result, registers.rip);
+            return self.saved.finish_syscall(result, registers.rip, false);
         }
         let carrying = self.prepare(&registers);
         let stub = match carrying {

@@ -64,7 +64,7 @@ unsafe extern "C" fn handled(signal: i32, info: *mut libc::siginfo_t, context: *
         if let Some(own_text) = process.watches_calls()
             && let Some(thread) = process.threads.find(raw::gettid())
         {
-            thread.dispatch.settle(thread.phase, own_text);
+            thread.dispatch.settle(thread.watch(), own_text);
         }
     }
     if process.settings.engine != Engine::Instructions {
@@ -184,16 +184,21 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     };
     let mut saved = saved;
     let counted = thread.counter.stop(process);
+    let owed = sender == Sender::TrapFlag && thread.trap_flag && thread.program_trap_flag;
+    thread.learn_trap_flag(&saved);
     if let Some(patched) = thread.stepping_over.filter(|patched| *patched != rip) {
         process.patches.stepped_over(patched);
         thread.stepping_over = None;
         let awaited = thread.phase.is_traced() && (thread.trap_flag || thread.expected == rip);
         if sender == Sender::TrapFlag && !awaited {
-            saved.set_flag(flag::TF, false);
+            saved.set_flag(flag::TF, thread.program_trap_flag);
             return true;
         }
     } else if sender == Sender::TrapFlag && !thread.trap_flag {
         return thread.stepping_over.is_some();
+    }
+    if owed {
+        return false;
     }
     if sender == Sender::Step {
         thread.step.note_stop();
@@ -349,7 +354,7 @@ impl Stepper<'_> {
         if lost {
             self.note_lost(LostReason::Resumed);
         }
-        let registers = self.saved.registers(self.thread.trap_flag);
+        let registers = self.saved.registers(self.thread.hides_trap_flag());
         let synced = self.thread.writer.sync(&self.process.buffer, &registers);
         self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
         self.thread.frames.push(frame);
@@ -381,7 +386,7 @@ impl Stepper<'_> {
 
     /// Takes up stepping, or awaits the top frame's return, wherever the thread is now.
     pub(super) fn continue_here(&mut self, verdict: Verdict) {
-        let registers = self.saved.registers(self.thread.trap_flag);
+        let registers = self.saved.registers(self.thread.hides_trap_flag());
         if self.process.image().in_scope(registers.rip) {
             let _ = self.thread.writer.sync(&self.process.buffer, &registers);
             self.arrive(verdict);

@@ -37,4 +37,5 @@ mod stack;
 mod stepper;
 mod system_call;
 mod thread;
+mod unfollowed;
 pub mod wrapper;

@@ -34,13 +34,13 @@ pub(super) fn begin(process: &'static Process, signal: i32, mut saved: Saved<'_>
 }
 
 /// Control is about to go to the first instruction of the program's handler of `signal`, which `blocks` these signals:
-/// follows it if the thread is being traced.
+/// follows it if the thread is being traced, and says whether it does.
 ///
 /// # Signal safety
 /// As `Stepper::arrive`.
-pub(super) fn follow(process: &'static Process, signal: i32, blocks: u64, saved: Saved<'_>) {
+pub(super) fn follow(process: &'static Process, signal: i32, blocks: u64, saved: Saved<'_>) -> bool {
     let tid = raw::gettid();
-    let Some(thread) = process.threads.find(tid) else { return };
+    let Some(thread) = process.threads.find(tid) else { return false };
     let _ = thread.counter.stop(process);
     let traced = thread.phase.is_traced() && !thread.nesting.is_full();
     let mut stepper = Stepper { process, thread, saved, tid };
@@ -48,6 +48,7 @@ pub(super) fn follow(process: &'static Process, signal: i32, blocks: u64, saved:
         stepper.know_stack();
         stepper.begin_handler(signal, blocks);
     }
+    traced
 }
 
 impl Stepper<'_> {
@@ -58,9 +59,9 @@ impl Stepper<'_> {
         let returns_to = RuntimeAddr(u64::from_le_bytes(return_address));
         // SAFETY: the kernel has just built the frame, or it was copied whole.
         let mut frame = Saved::new(unsafe { context(slot + 8) });
-        let interrupted = frame.registers(self.thread.trap_flag);
+        let interrupted = frame.registers(self.thread.hides_trap_flag());
         if self.thread.trap_flag {
-            frame.set_flag(flag::TF, false);
+            frame.set_flag(flag::TF, self.thread.program_trap_flag);
         }
         let expects_fault = self.thread.phase == Phase::Faulting;
         let stepping = matches!(self.thread.phase, Phase::Stepping | Phase::Restartable(_)) || expects_fault;
@@ -88,7 +89,7 @@ impl Stepper<'_> {
         if self.thread.phase == Phase::Muted {
             return;
         }
-        self.thread.trap_flag = false;
+        (self.thread.trap_flag, self.thread.program_trap_flag) = (false, false);
         self.continue_here(Verdict::Exact);
     }
 

@@ -143,8 +143,8 @@ impl<'a> Saved<'a> {
     }
 
     /// Finishes a system call that was answered here: what the CPU and the kernel leave in registers.
-    pub(super) fn finish_syscall(&mut self, result: u64, next: RuntimeAddr) {
-        let flags = self.greg(EFLAGS) & !(flag::TF | flag::RF);
+    pub(super) fn finish_syscall(&mut self, result: u64, next: RuntimeAddr, hide_trap_flag: bool) {
+        let flags = self.registers(hide_trap_flag).rflags;
         let values = [
             (libc::REG_RAX as usize, result),
             (libc::REG_RCX as usize, next.0),

@@ -13,7 +13,7 @@ use crate::image::memory::{Memory, OwnMemory, write};
 /// Bytes below RSP that belong to the interrupted code (System V ABI, 3.2.2).
 const RED_ZONE: u64 = 128;
 /// The handler's return address, below the context.
-const RETURN_ADDRESS: u64 = 8;
+pub(super) const RETURN_ADDRESS: u64 = 8;
 /// XSAVE areas are aligned to this (SDM volume 1, section 13.4).
 const XSAVE_ALIGNMENT: u64 = 64;
 

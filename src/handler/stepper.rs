@@ -56,7 +56,7 @@ impl Stepper<'_> {
 
     /// Control is in scope, at an instruction that gets a row: works out what must come after it.
     pub(super) fn arrive(&mut self, verdict: Verdict) {
-        let registers = self.saved.registers(self.thread.trap_flag);
+        let registers = self.saved.registers(self.thread.hides_trap_flag());
         self.thread.registers = self.thread.set_out.take().unwrap_or(registers);
         if self.is_at_restorer(&registers) && !self.process.image().in_scope(registers.rip) {
             self.end_handler();
@@ -148,8 +148,8 @@ impl Stepper<'_> {
     /// A system call that was answered without the kernel: its row, and control behind it.
     fn finish_syscall(&mut self, fetched: Fetched, result: u64) {
         let next = fetched.fall_through();
-        self.saved.finish_syscall(result, next);
-        let after = self.saved.registers(self.thread.trap_flag);
+        self.saved.finish_syscall(result, next, self.thread.hides_trap_flag());
+        let after = self.saved.registers(self.thread.hides_trap_flag());
         let depth = self.thread.frames.depth().max(0);
         self.thread.pending.push(PendingRow { fetched, next, depth });
         match self.write_rows(&after) {
@@ -354,7 +354,7 @@ impl Stepper<'_> {
     /// Control came where it had to: the pending rows have retired.
     pub(super) fn prove(&mut self, verdict: Verdict) {
         self.unshield();
-        let registers = self.saved.registers(self.thread.trap_flag);
+        let registers = self.saved.registers(self.thread.hides_trap_flag());
         let native = matches!(self.thread.phase, Phase::Native | Phase::Faulting | Phase::Restartable(_));
         if let Phase::Restartable(_) = self.thread.phase {
             self.end_section();
@@ -379,7 +379,7 @@ impl Stepper<'_> {
     /// `pushf` has stored the TF that is ours: takes it out of the program's stack.
     fn hide_trap_flag(&mut self, rsp: u64) {
         let pushed = self.thread.pending.rows().last().is_some_and(|row| row.fetched.class == Class::Pushf);
-        if self.thread.trap_flag && pushed {
+        if self.thread.hides_trap_flag() && pushed {
             // TF is bit 8 of the value, whatever its size.
             let byte = (rsp.wrapping_add(1)) as *mut u8;
             // SAFETY: the CPU has just written there, on the program's stack, and the program does not run.
@@ -482,7 +482,7 @@ impl Stepper<'_> {
         {
             return self.mute(LostReason::Rearm, errno.0 as u64);
         }
-        self.saved.set_flag(flag::TF, by_trap_flag);
+        self.saved.set_flag(flag::TF, by_trap_flag || self.thread.program_trap_flag);
         self.pass_standing();
     }
 
@@ -518,7 +518,7 @@ impl Stepper<'_> {
         self.thread.step.lift();
         self.thread.exit.lift();
         self.thread.guard.lift();
-        self.saved.set_flag(flag::TF, false);
+        self.saved.set_flag(flag::TF, self.thread.program_trap_flag);
         self.thread.trap_flag = false;
         self.thread.frames.clear();
         self.thread.pending.clear();
@@ -556,7 +556,7 @@ impl Stepper<'_> {
         self.thread.counter.disarm();
         self.thread.step.lift();
         self.thread.trap_flag = false;
-        self.saved.set_flag(flag::TF, false);
+        self.saved.set_flag(flag::TF, self.thread.program_trap_flag);
         self.pass_standing();
     }
 

@@ -181,6 +181,9 @@ impl Stepper<'_> {
 
     /// The mask in the frame that rt_sigreturn is about to restore: the tracer's signals stay unblocked.
     fn free_frame(&mut self, at: u64) {
+        if let Some(blocked) = self.thread.unfollowed.end(at) {
+            return self.unblock_behind_call(blocked);
+        }
         let owned = self.process.signals.owned();
         if let Some(mut frame) = frame(at, &self.process.memory()) {
             let mask = frame.mask();

@@ -6,21 +6,23 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::counter::Counter;
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, Watch};
 use super::frames::{Frames, StackBounds};
 use super::held::Held;
 use super::nesting::Nesting;
 use super::pending::Pending;
 use super::perf::Breakpoint;
 use super::process::Process;
+use super::saved::Saved;
 use super::system_call::Shield;
+use super::unfollowed::Unfollowed;
 use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::restartable::RestartableSection;
 use crate::raw;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::writer::ThreadWriter;
-use crate::registers::Registers;
+use crate::registers::{Registers, flag};
 
 /// Threads that can be traced at the same time; dead ones make room.
 const THREADS: usize = 1 << 10;
@@ -78,6 +80,8 @@ pub(super) struct Thread {
     pub(super) rows: u64,
     /// TF is ours in the frame that sigreturn restores.
     pub(super) trap_flag: bool,
+    /// TF is set in the program's own eyes: each of its instructions owes it a trap.
+    pub(super) program_trap_flag: bool,
     /// The place of a patch that is out while its instruction runs under the trap flag.
     pub(super) stepping_over: Option<RuntimeAddr>,
     /// Those of the tracer's signals that the program believes it blocks.
@@ -96,6 +100,8 @@ pub(super) struct Thread {
     pub(super) dispatch: Dispatch,
     /// A register that stands in for one of the program's during a system call.
     pub(super) shield: Option<Shield>,
+    /// Handlers of the tracer's signals that run natively.
+    pub(super) unfollowed: Unfollowed,
     /// The native system call under way makes a process.
     pub(super) forking: bool,
     /// The program's alternate stack, which the tracer's stands in for.
@@ -134,6 +140,30 @@ impl Thread {
         }
         self.dispatch.turn_off();
         self.close_events();
+    }
+
+    /// What is to become of the system calls that the thread makes until the next stop.
+    pub(super) fn watch(&self) -> Watch {
+        match self.phase {
+            Phase::Native => Watch::Calls,
+            _ if !self.unfollowed.is_empty() => Watch::Calls,
+            Phase::Idle => Watch::Off,
+            _ => Watch::Paused,
+        }
+    }
+
+    /// Whether TF, where it is set in a frame or on the stack, is the tracer's alone.
+    pub(super) const fn hides_trap_flag(&self) -> bool {
+        self.trap_flag && !self.program_trap_flag
+    }
+
+    /// A stop: is TF the program's? Where the tracer has set it, too, only an instruction that loads it tells.
+    pub(super) fn learn_trap_flag(&mut self, saved: &Saved<'_>) {
+        let ours = self.trap_flag || self.stepping_over.is_some();
+        let last = self.pending.rows().last().filter(|row| row.next == saved.rip());
+        if !ours || last.is_some_and(|row| row.fetched.loads_trap_flag()) {
+            self.program_trap_flag = saved.has_flag(flag::TF);
+        }
     }
 
     /// A call begins to be traced: the program's handlers are followed.
@@ -230,6 +260,7 @@ impl Threads {
             thread.held = Held::new();
             thread.program_stack = NO_STACK;
             (thread.dispatch, thread.shield, thread.forking) = (Dispatch::off(), None, false);
+            thread.unfollowed = Unfollowed::new();
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
@@ -321,11 +352,13 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).nesting).write(Nesting::new());
         (&raw mut (*thread).set_out).write(None);
         (&raw mut (*thread).counter).write(Counter::closed());
+        (&raw mut (*thread).program_trap_flag).write(false);
         (&raw mut (*thread).stepping_over).write(None);
         (&raw mut (*thread).jump_slot).write(0);
         (&raw mut (*thread).sliding).write(None);
         (&raw mut (*thread).dispatch).write(Dispatch::off());
         (&raw mut (*thread).shield).write(None);
+        (&raw mut (*thread).unfollowed).write(Unfollowed::new());
         (&raw mut (*thread).forking).write(false);
         (&raw mut (*thread).counted).write(false);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
