@@ -20,6 +20,8 @@ pub const fn mask_bit(signal: i32) -> u64 {
 /// What the program asked to happen on the tracer's signals.
 #[derive(Debug, Default)]
 pub struct ProgramSignals {
+    /// Where the C library has handlers return to.
+    library_restorer: u64,
     slots: [Slot; MOST],
 }
 
@@ -32,6 +34,17 @@ struct Slot {
 }
 
 impl ProgramSignals {
+    /// None taken yet. `library_restorer`: where handlers return to that the C library installs.
+    #[must_use]
+    pub fn new(library_restorer: u64) -> Self {
+        Self { library_restorer, ..Self::default() }
+    }
+
+    /// Where the handler of an action that the program has set returns to.
+    pub(super) fn return_address(&self, action: &KernelAction) -> u64 {
+        action.own_restorer().unwrap_or(self.library_restorer)
+    }
+
     /// Takes `signal` over from an action that stood before. Signals beyond the table's four are not taken.
     pub fn own(&self, signal: i32, before: &KernelAction) {
         let free = self.slots.iter().find(|slot| slot.signal.load(Ordering::Relaxed) == 0);

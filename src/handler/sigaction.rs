@@ -33,9 +33,9 @@ pub(super) struct AtomicAction {
 }
 
 impl KernelAction {
-    /// Where the handler returns to. The C library's functions leave it to the library, which then is not asked.
-    pub(super) fn return_address(&self) -> u64 {
-        if self.flags & SA_RESTORER == 0 { program_restorer as *const () as u64 } else { self.restorer }
+    /// Where the handler returns to, if it says so: the C library's functions leave it to the library.
+    pub(super) fn own_restorer(&self) -> Option<u64> {
+        (self.flags & SA_RESTORER != 0).then_some(self.restorer)
     }
 }
 
@@ -71,13 +71,6 @@ pub type Handler = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::uc
 #[unsafe(naked)]
 extern "C" fn restorer() {
     naked_asm!("mov eax, {number}", "syscall", number = const libc::SYS_rt_sigreturn)
-}
-
-/// The same for handlers of the program's: a place of its own, where a breakpoint may stand. By these very bytes
-/// unwinders and debuggers know a signal frame (libgcc, `x86_64_fallback_frame_state`).
-#[unsafe(naked)]
-extern "C" fn program_restorer() {
-    naked_asm!(".byte 0x48, 0xc7, 0xc0, {number}, 0, 0, 0", "syscall", number = const libc::SYS_rt_sigreturn)
 }
 
 /// Makes `handler` the action for `signal`, on the alternate stack, with every signal blocked meanwhile.

@@ -94,7 +94,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
     let dispatch: &[i32] = if own_text.is_some() { &[libc::SIGSYS] } else { &[] };
     let taken = || [libc::SIGTRAP].iter().chain(dispatch).chain(fasync).copied();
-    let signals = ProgramSignals::default();
+    let signals = ProgramSignals::new(library_restorer()?);
     for signal in taken() {
         let before = sigaction::replace(signal, None).map_err(|errno| ArmError::Signal { signal, errno })?;
         signals.own(signal, &before);
@@ -141,6 +141,20 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
         armed.triggers.push(fd);
     }
     Ok(armed)
+}
+
+/// Where the C library has signal handlers return to: it tells nobody but the kernel.
+fn library_restorer() -> Result<u64, ArmError> {
+    let signal = libc::SIGRTMAX();
+    let fails = |errno| ArmError::Signal { signal, errno };
+    let before = sigaction::replace(signal, None).map_err(fails)?;
+    // SAFETY: all zeros is the default action.
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: a live action; what stood before is put back at once.
+    if unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) } != 0 {
+        return Err(fails(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))));
+    }
+    sigaction::replace(signal, Some(&before)).map(|library| library.restorer).map_err(fails)
 }
 
 fn own(fd: i32) -> OwnedFd {
