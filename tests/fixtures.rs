@@ -81,6 +81,8 @@ fixtures! {
     jumps: "jumps.c",
     limits: "limits.s",
     linkage: "linkage.c",
+    native_jumps: "native_jumps.cpp",
+    native_signals: "native_signals.c",
     native_speed: "native_speed.c",
     page_edge: "page_edge.c",
     recursion: "recursion.c",
@@ -97,6 +99,7 @@ fixtures! {
     unwinding: "unwinding.cpp",
     unsized_functions: "unsized.s",
     virtual_calls: "virtual_calls.cpp",
+    waits: "waits.c",
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::alternate_stack;
 use super::program_signals::MaskChange;
-use super::sigaction::{KernelAction, replace};
+use super::sigaction::{KernelAction, pending, replace};
 use super::stepper::Stepper;
 use super::wrapper;
 use crate::address::RuntimeAddr;
@@ -49,6 +49,7 @@ impl Stepper<'_> {
             libc::SYS_rt_sigprocmask => Some(self.change_mask(registers)),
             libc::SYS_rt_sigaction => Some(self.change_action(registers)),
             libc::SYS_sigaltstack => Some(self.change_stack(registers)),
+            libc::SYS_rt_sigpending if self.process.held() != 0 => Some(self.pending_signals(registers)),
             _ => None,
         }
     }
@@ -70,7 +71,7 @@ impl Stepper<'_> {
         }
         // The kernel changes the mask before it finds out that the old one cannot be stored.
         self.saved.set_mask(now & !owned);
-        self.thread.blocked_by_program = now & owned;
+        self.process.believe(self.thread, self.tid, now & owned);
         if old != 0 && !self.write_words(old, &[believed]) {
             return failed(libc::EFAULT);
         }
@@ -122,6 +123,21 @@ impl Stepper<'_> {
             Err(errno) => {
                 wrapping.undo();
                 Err(errno)
+            }
+        }
+    }
+
+    /// rt_sigpending(set, size)
+    fn pending_signals(&self, registers: &Registers) -> u64 {
+        let (set, size) = (registers.general[RDI], registers.general[RSI]);
+        match pending() {
+            _ if size > SET_SIZE => failed(libc::EINVAL),
+            Err(errno) => failed(errno.0),
+            Ok(real) => {
+                let all = (real | self.process.held()).to_le_bytes();
+                let wanted = all.get(..size as usize).unwrap_or(&all);
+                let stored = write(&self.process.memory(), RuntimeAddr(set), wanted);
+                if stored { 0 } else { failed(libc::EFAULT) }
             }
         }
     }

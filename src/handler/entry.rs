@@ -5,14 +5,16 @@
 use std::sync::atomic::Ordering;
 
 use super::code::name_target;
-use super::dispatch;
 use super::counter::COUNTER_TAG;
+use super::crossing;
+use super::dispatch;
 use super::frames::Frame;
 use super::process::{Process, set_mask};
 use super::program_handler;
-use super::site;
+use super::program_signals::mask_bit;
 use super::saved::Saved;
 use super::sigaction::{KernelAction, replace};
+use super::site;
 use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
@@ -88,6 +90,11 @@ fn handle(
     if signal == libc::SIGTRAP && site::trapped_at(saved.rip()).is_some() {
         return dispatch::come_back(process, saved);
     }
+    if signal == libc::SIGTRAP
+        && let Some(crossing) = crossing::trapped_at(saved.rip())
+    {
+        return crossing::cross(process, crossing, saved);
+    }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
     let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
     // SAFETY: the kernel passes a siginfo_t, of which this is the beginning; it is only read.
@@ -103,9 +110,7 @@ fn handle(
     if sender == Sender::Program
         || !take(process, sender, is_asynchronous(sender, event), Saved::new(context))
     {
-        let handler = process.signals.action(signal).map_or(0, |action| action.handler);
-        pass_on(process, signal, info, context);
-        if handler > libc::SIG_IGN as u64 {
+        if let Some(handler) = pass_on(process, signal, info, context) {
             after_program_handler(process, context, signal, handler);
         }
     }
@@ -281,7 +286,8 @@ impl Stepper<'_> {
     /// same code may run deeper down.
     fn is_expected(&self) -> bool {
         let rip = self.saved.rip();
-        let here = rip == self.thread.expected;
+        let landing = self.thread.phase == Phase::Native && self.thread.exit.at() == Some(rip);
+        let here = rip == self.thread.expected || landing;
         if let Phase::Restartable(section) = self.thread.phase {
             return here || section.exits.contains(&rip);
         }
@@ -355,9 +361,16 @@ impl Stepper<'_> {
     /// Takes up stepping behind a trap that the program's handler has dealt with, unless control is elsewhere.
     fn resume_stepping(&mut self, markers: &[Marker]) {
         let here = self.process.image().in_scope(self.saved.rip());
+        if self.thread.phase == Phase::Stepping {
+            let registers = self.saved.registers(self.thread.trap_flag);
+            self.thread.set_out = self.settle(&registers);
+            if self.thread.sliding.is_some() {
+                return self.arrive(Verdict::Exact);
+            }
+        }
         self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
-        let trapped = matches!(self.thread.phase, Phase::Native | Phase::Faulting);
-        if !trapped || !here || self.thread.frames.is_empty() {
+        let followed = matches!(self.thread.phase, Phase::Stepping | Phase::Native | Phase::Faulting);
+        if !followed || !here || self.thread.frames.is_empty() {
             return self.pass_standing();
         }
         for marker in markers {
@@ -400,23 +413,26 @@ impl Stepper<'_> {
     }
 }
 
-/// A signal that is the program's own goes where the program wanted it.
-fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: &mut libc::ucontext_t) {
+/// A signal that is the program's own goes where the program wanted it: the handler that has run.
+fn pass_on(
+    process: &Process,
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: &mut libc::ucontext_t,
+) -> Option<u64> {
     const DEFAULT: u64 = libc::SIG_DFL as u64;
     const IGNORE: u64 = libc::SIG_IGN as u64;
-    let Some(action) = process.signals.action(signal) else { return };
+    let action = process.signals.action(signal)?;
+    let tid = raw::gettid();
+    let believed = process.threads.find(tid).map_or(0, |thread| thread.blocked_by_program);
+    let blocked = believed & mask_bit(signal) != 0;
     // SAFETY: the kernel passes a siginfo_t; si_code is in all its forms.
     let sent_by_kernel = unsafe { (*info).si_code } > 0;
+    let raised = sent_by_kernel && matches!(signal, libc::SIGTRAP | libc::SIGSYS);
     match action.handler {
-        IGNORE if !sent_by_kernel => {}
-        // The kernel does not let a process ignore a trap of its own.
-        DEFAULT | IGNORE => {
-            let _ = replace(signal, Some(&KernelAction::default()));
-            let (pid, tid) = (u64::from(raw::getpid()), u64::from(raw::gettid()));
-            // SAFETY: a signal to ourselves; it is delivered, with its default action, at sigreturn.
-            let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid, signal as u64, 0, 0, 0]) };
-        }
-        handler => {
+        _ if blocked && !raised => process.hold(tid, signal, info),
+        IGNORE if !raised => {}
+        handler if !blocked && handler > IGNORE => {
             if action.flags & libc::SA_RESETHAND as u64 != 0 {
                 process.signals.set_action(signal, &KernelAction { handler: DEFAULT, ..action });
             }
@@ -424,8 +440,8 @@ fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: 
             // is a belief only.
             let saved = Saved::new(context).mask();
             let owned = process.signals.owned();
-            let blocked = set_mask(Some((saved | action.mask) & !owned));
-            if let Some(thread) = process.threads.find(raw::gettid()) {
+            let all = set_mask(Some((saved | action.mask) & !owned));
+            if let Some(thread) = process.threads.find(tid) {
                 thread.dispatch.allow();
             }
             // SAFETY: the program installed this address as a handler of this signal; with SA_SIGINFO it takes
@@ -433,11 +449,20 @@ fn pass_on(process: &Process, signal: i32, info: *mut libc::siginfo_t, context: 
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t) =
                 unsafe { std::mem::transmute(handler as usize) };
             handler(signal, info, context);
-            if let Ok(all) = blocked {
+            if let Ok(all) = all {
                 let _ = set_mask(Some(all));
             }
+            return Some(action.handler);
+        }
+        // The kernel does not let a process ignore or block a trap of its own.
+        _ => {
+            let _ = replace(signal, Some(&KernelAction::default()));
+            let pid = u64::from(raw::getpid());
+            // SAFETY: a signal to ourselves; it is delivered, with its default action, at sigreturn.
+            let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid.into(), signal as u64, 0, 0, 0]) };
         }
     }
+    None
 }
 
 /// After the program's handler of its own trap: stepping goes on where it sent control.

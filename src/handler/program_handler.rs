@@ -86,7 +86,7 @@ impl Stepper<'_> {
 
     /// A signal has come while rows were pending: writes those that had retired. The registers that a repeated
     /// string instruction, still unfinished, had set out with.
-    fn settle(&mut self, interrupted: &Registers) -> Option<Registers> {
+    pub(super) fn settle(&mut self, interrupted: &Registers) -> Option<Registers> {
         let rows = self.thread.pending.rows();
         let unfinished = rows.iter().position(|row| row.fetched.address() == interrupted.rip);
         let repeats =
@@ -95,6 +95,8 @@ impl Stepper<'_> {
         let retired = match unfinished {
             Some(before) => before,
             None if rows.last().is_some_and(|row| row.next == interrupted.rip) => rows.len(),
+            // Behind another handler, nothing has run yet.
+            None if rows.is_empty() && self.thread.expected == interrupted.rip => 0,
             None => {
                 self.note_lost(LostReason::Resumed);
                 0
@@ -134,7 +136,7 @@ impl Stepper<'_> {
             return true;
         }
         self.thread.frames.truncate(interruption.frames);
-        self.thread.blocked_by_program = interruption.blocked;
+        self.process.believe(self.thread, self.tid, interruption.blocked);
         let owned = self.process.signals.owned();
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
@@ -165,7 +167,7 @@ impl Stepper<'_> {
             let (frames, blocked) = (left.frames, left.blocked);
             self.thread.nesting.pop();
             self.thread.frames.truncate(frames);
-            self.thread.blocked_by_program = blocked;
+            self.process.believe(self.thread, self.tid, blocked);
         }
     }
 }

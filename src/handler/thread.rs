@@ -12,6 +12,7 @@ use super::nesting::Nesting;
 use super::pending::Pending;
 use super::perf::Breakpoint;
 use super::process::Process;
+use super::slide::Slide;
 use super::system_call::Shield;
 use super::wrapper;
 use crate::address::RuntimeAddr;
@@ -83,8 +84,8 @@ pub(super) struct Thread {
     pub(super) blocked_by_program: u64,
     /// The return slot of a call to a function that may come back elsewhere, once one was made through the PLT.
     pub(super) jump_slot: u64,
-    /// Stepped out of scope, without rows, until control is back in scope above this value of RSP.
-    pub(super) sliding: Option<u64>,
+    /// Stepped out of scope, without rows, until control comes to rest.
+    pub(super) sliding: Option<Slide>,
     /// Handlers of the program's that run on top of the call.
     pub(super) nesting: Nesting,
     /// Where stepping resumes inside a repeated string instruction: the registers it had set out with.
@@ -216,19 +217,19 @@ impl Threads {
         self.find(tid)
     }
 
-    /// The alternate stack of the program where `real` is a tracer's one: in a forked child that is the one of the
-    /// thread that forked, whose block came along with the rest of its memory.
-    pub(super) fn program_stack_behind(&self, real: &libc::stack_t) -> libc::stack_t {
+    /// The alternate stack of the program where `real` is a tracer's one, and what it believes to block: in a forked child
+    /// that is the one of the thread that forked, whose block came along with the rest of its memory.
+    pub(super) fn believed_behind(&self, real: &libc::stack_t) -> (libc::stack_t, u64) {
         let blocks = self.slots.iter().filter_map(|slot| {
-            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and
-            // `program_stack` of a block whose owner is this thread's copy or this thread.
+            // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and what the
+            // program believes of a block whose owner is this thread's copy or this thread.
             unsafe { slot.thread.load(Ordering::Acquire).cast::<Thread>().as_ref() }
         });
         blocks
             .filter(|thread| thread.stack_base == real.ss_sp as u64)
-            .map(|thread| thread.program_stack)
+            .map(|thread| (thread.program_stack, thread.blocked_by_program))
             .next()
-            .unwrap_or(*real)
+            .unwrap_or((*real, 0))
     }
 
     /// Closes all threads' events and unmaps their blocks.

@@ -4,10 +4,12 @@ use std::ffi::c_int;
 
 use overstep::handler::program_signals::MaskChange;
 
+use super::errno::failed;
 use crate::armed;
 
 mod real {
     use super::c_int;
+    crate::real!(pub fn sigpending(set: *mut libc::sigset_t) -> c_int);
     crate::real!(pub fn pthread_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int);
 }
 
@@ -59,10 +61,22 @@ pub unsafe extern "C" fn sigprocmask(
     // SAFETY: the caller's arguments, passed on.
     match unsafe { pthread_sigmask(how, set, old) } {
         0 => 0,
-        errno => {
-            // SAFETY: the calling thread's errno.
-            unsafe { *libc::__errno_location() = errno };
-            -1
-        }
+        errno => failed(errno),
     }
+}
+
+/// # Safety
+/// As sigpending(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
+    // SAFETY: the caller's place for a set, passed on.
+    let result = unsafe { real::sigpending(set) };
+    if result == 0
+        && let Some(process) = armed::process()
+        // SAFETY: the kernel has written there; its set is the first eight bytes.
+        && let Some(set) = unsafe { set.cast::<u64>().as_mut() }
+    {
+        *set |= process.held();
+    }
+    result
 }
