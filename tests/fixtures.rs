@@ -81,6 +81,8 @@ fixtures! {
     jumps: "jumps.c",
     limits: "limits.s",
     linkage: "linkage.c",
+    native_jumps: "native_jumps.cpp",
+    native_signals: "native_signals.c",
     native_speed: "native_speed.c",
     own_signals: "own_signals.c",
     own_trap_flag: "own_trap_flag.c",
@@ -99,6 +101,7 @@ fixtures! {
     unwinding: "unwinding.cpp",
     unsized_functions: "unsized.s",
     virtual_calls: "virtual_calls.cpp",
+    waits: "waits.c",
 }
 
 #[test]

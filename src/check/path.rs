@@ -27,14 +27,20 @@ impl Control {
         }
     }
 
+    /// Where a marker had to find control that says where native code is. In a native stretch already, it may be anywhere:
+    /// native code has called what comes back elsewhere.
+    const fn native_target(self, target: RuntimeAddr) -> Option<RuntimeAddr> {
+        if matches!(self, Self::Back(_)) { None } else { Some(target) }
+    }
+
     /// Where control is after `marker`, and the address that the marker had to find it at, if it states one.
     #[must_use]
     pub const fn after(self, marker: &Marker) -> (Self, Option<RuntimeAddr>) {
         match marker {
             Marker::Enter { registers, .. } => (Self::At(registers.rip), None),
             // What comes back elsewhere (longjmp, unwinding) has no such address.
-            Marker::Native { target, resume: RuntimeAddr(0) } => (Self::Unknown, Some(*target)),
-            Marker::Native { target, resume } => (Self::Back(*resume), Some(*target)),
+            Marker::Native { target, resume: RuntimeAddr(0) } => (Self::Unknown, self.native_target(*target)),
+            Marker::Native { target, resume } => (Self::Back(*resume), self.native_target(*target)),
             Marker::Signal { handler, .. } => (Self::At(*handler), None),
             // A signal's handler may have changed the frame that it returns to, or left by siglongjmp; a section
             // may have aborted; what was lost may have gone anywhere.

@@ -11,6 +11,17 @@ const SS_AUTODISARM: i32 = 1 << 31;
 /// AMX.
 const MINIMUM: usize = 2048;
 
+/// The calling thread's real alternate stack.
+///
+/// # Errors
+/// None that the kernel has for a question.
+///
+/// # Signal safety
+/// One raw system call.
+pub(super) fn alternate_stack() -> Result<libc::stack_t, Errno> {
+    set(0)
+}
+
 /// sigaltstack(2) without libc: sets the calling thread's alternate stack and returns the one before.
 ///
 /// # Errors
@@ -19,14 +30,14 @@ const MINIMUM: usize = 2048;
 /// # Signal safety
 /// One raw system call.
 pub fn replace_alternate_stack(new: &libc::stack_t) -> Result<libc::stack_t, Errno> {
+    set(std::ptr::from_ref(new) as u64)
+}
+
+/// The call itself; `new` is 0 or the address of a stack_t.
+fn set(new: u64) -> Result<libc::stack_t, Errno> {
     let mut old = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
-    // SAFETY: two live stack_t; the caller keeps the new stack's memory.
-    unsafe {
-        raw::syscall(
-            libc::SYS_sigaltstack,
-            [std::ptr::from_ref(new) as u64, std::ptr::from_mut(&mut old) as u64, 0, 0, 0, 0],
-        )
-    }?;
+    // SAFETY: null or a live stack_t whose memory the caller keeps, and a place for the old one.
+    unsafe { raw::syscall(libc::SYS_sigaltstack, [new, &raw mut old as u64, 0, 0, 0, 0]) }?;
     Ok(old)
 }
 

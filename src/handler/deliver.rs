@@ -35,12 +35,12 @@ pub(super) fn deliver(
     let came = unsafe { &*info };
     let forced = is_forced(came);
     if let Some(thread) = process.threads.find(raw::gettid())
-        && thread.blocked_by_program() & mask_bit(signal) != 0
+        && thread.blocked_by_program & mask_bit(signal) != 0
     {
         if forced {
             die(signal);
         } else {
-            thread.held.hold(came);
+            process.hold(raw::gettid(), signal, info);
         }
         return forced;
     }
@@ -105,9 +105,9 @@ fn enter_handler(
 /// that the handler's `blocks` are blocked.
 fn believe(process: &Process, frame: u64, blocks: u64) {
     if let Some(thread) = process.threads.find(raw::gettid()) {
-        let blocked = thread.blocked_by_program();
+        let blocked = thread.blocked_by_program;
         if thread.unfollowed.begin(frame + RETURN_ADDRESS, blocked) {
-            thread.block_for_program(blocked | blocks);
+            thread.blocked_by_program = blocked | blocks;
         }
     }
 }
@@ -144,9 +144,16 @@ impl Stepper<'_> {
     /// Takes up stepping behind a trap that the program's handler has dealt with, unless control is elsewhere.
     fn resume_stepping(&mut self, markers: &[Marker]) {
         let here = self.process.image().in_scope(self.saved.rip());
+        if self.thread.phase == Phase::Stepping {
+            let registers = self.saved.registers(self.thread.hides_trap_flag());
+            self.thread.set_out = self.settle(&registers);
+            if self.thread.sliding.is_some() {
+                return self.arrive(Verdict::Exact);
+            }
+        }
         self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
-        let trapped = matches!(self.thread.phase, Phase::Native | Phase::Faulting);
-        if !trapped || !here || self.thread.frames.is_empty() {
+        let followed = matches!(self.thread.phase, Phase::Stepping | Phase::Native | Phase::Faulting);
+        if !followed || !here || self.thread.frames.is_empty() {
             return self.pass_standing();
         }
         for marker in markers {

@@ -2,9 +2,8 @@
 //! own signal state, without entering the kernel.
 
 use super::alternate_stack;
-use super::process::pending_signals;
 use super::program_signals::MaskChange;
-use super::sigaction::{KernelAction, replace};
+use super::sigaction::{KernelAction, pending, replace};
 use super::stepper::Stepper;
 use super::wrapper;
 use crate::address::RuntimeAddr;
@@ -49,8 +48,8 @@ impl Stepper<'_> {
         match number {
             libc::SYS_rt_sigprocmask => Some(self.change_mask(registers)),
             libc::SYS_rt_sigaction => Some(self.change_action(registers)),
-            libc::SYS_rt_sigpending => Some(self.pending_signals(registers)),
             libc::SYS_sigaltstack => Some(self.change_stack(registers)),
+            libc::SYS_rt_sigpending if self.process.held() != 0 => Some(self.pending_signals(registers)),
             _ => None,
         }
     }
@@ -63,7 +62,7 @@ impl Stepper<'_> {
             return failed(libc::EINVAL);
         }
         let owned = self.process.signals.owned();
-        let believed = self.saved.mask() | self.thread.blocked_by_program() & owned;
+        let believed = self.saved.mask() | self.thread.blocked_by_program & owned;
         let mut now = believed;
         if set != 0 {
             let Some(set) = self.word_at(set) else { return failed(libc::EFAULT) };
@@ -72,23 +71,11 @@ impl Stepper<'_> {
         }
         // The kernel changes the mask before it finds out that the old one cannot be stored.
         self.saved.set_mask(now & !owned);
-        self.thread.block_for_program(now & owned);
+        self.process.believe(self.thread, self.tid, now & owned);
         if old != 0 && !self.write_words(old, &[believed]) {
             return failed(libc::EFAULT);
         }
         0
-    }
-
-    /// rt_sigpending(set, size)
-    fn pending_signals(&self, registers: &Registers) -> u64 {
-        let [set, size] = [RDI, RSI].map(|r| registers.general.get(r).copied().unwrap_or(0));
-        if size > SET_SIZE {
-            return failed(libc::EINVAL);
-        }
-        let pending = pending_signals() | self.thread.held.signals();
-        let bytes = pending.to_le_bytes();
-        let asked = bytes.get(..size as usize).unwrap_or(&bytes);
-        if write(&self.process.memory(), RuntimeAddr(set), asked) { 0 } else { failed(libc::EFAULT) }
     }
 
     /// rt_sigaction(signal, new, old, size)
@@ -136,6 +123,21 @@ impl Stepper<'_> {
             Err(errno) => {
                 wrapping.undo();
                 Err(errno)
+            }
+        }
+    }
+
+    /// rt_sigpending(set, size)
+    fn pending_signals(&self, registers: &Registers) -> u64 {
+        let (set, size) = (registers.general[RDI], registers.general[RSI]);
+        match pending() {
+            _ if size > SET_SIZE => failed(libc::EINVAL),
+            Err(errno) => failed(errno.0),
+            Ok(real) => {
+                let all = (real | self.process.held()).to_le_bytes();
+                let wanted = all.get(..size as usize).unwrap_or(&all);
+                let stored = write(&self.process.memory(), RuntimeAddr(set), wanted);
+                if stored { 0 } else { failed(libc::EFAULT) }
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::code::name_target;
 use super::counter::COUNTER_TAG;
+use super::crossing;
 use super::deliver::deliver;
 use super::dispatch;
 use super::frames::Frame;
@@ -87,6 +88,11 @@ fn handle(
     }
     if signal == libc::SIGTRAP && site::trapped_at(saved.rip()).is_some() {
         return dispatch::come_back(process, saved);
+    }
+    if signal == libc::SIGTRAP
+        && let Some(crossing) = crossing::trapped_at(saved.rip())
+    {
+        return crossing::cross(process, crossing, saved);
     }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
     let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
@@ -313,7 +319,8 @@ impl Stepper<'_> {
     /// same code may run deeper down.
     fn is_expected(&self) -> bool {
         let rip = self.saved.rip();
-        let here = rip == self.thread.expected;
+        let landing = self.thread.phase == Phase::Native && self.thread.exit.at() == Some(rip);
+        let here = rip == self.thread.expected || landing;
         if let Phase::Restartable(section) = self.thread.phase {
             return here || section.exits.contains(&rip);
         }

@@ -4,13 +4,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
-use super::alternate_stack::replace_alternate_stack;
+use super::alternate_stack::{alternate_stack, replace_alternate_stack};
 use super::blocks::Blocks;
-use super::entry::TRIGGER_TAG;
+use super::entry::{TRIGGER_TAG, on_signal};
+use super::held::HeldSignals;
 use super::known::{CodeRange, KnownImage, TracedFunction};
 use super::patch::Patches;
 use super::perf::{Breakpoint, out_of_the_way};
 use super::program_signals::{MaskChange, ProgramSignals};
+use super::sigaction::{KernelAction, install, replace};
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
 use crate::event::attr::{self, Attr};
@@ -46,8 +48,10 @@ pub struct Plan {
     pub fasync_signal: i32,
     /// What the program believes about the tracer's signals; one that is not ours goes where it says.
     pub signals: ProgramSignals,
-    /// The tracer's own code, whose system calls are its own affair, where those of native code are to be watched.
+    /// The tracer's own code, where it is not part of the program.
     pub own_text: Option<CodeRange>,
+    /// System calls of native code go through syscall user dispatch.
+    pub watches_calls: bool,
     /// Forces one wrong prediction at this row of every call, to test that it ends as `lost`; 0 never.
     pub mispredict_at: u64,
 }
@@ -65,6 +69,7 @@ pub struct Process {
     pub(super) targets: Blocks,
     /// Code that is patched.
     pub(super) patches: Patches,
+    pub(super) held: HeldSignals,
     /// The program uses syscall user dispatch itself. ATOMICS: set once, relaxed.
     dispatches: AtomicBool,
 }
@@ -154,10 +159,14 @@ impl Process {
     pub fn adopt_thread(&'static self) -> Result<libc::stack_t, Errno> {
         let thread = self.threads.find_or_make(raw::gettid(), self).ok_or(Errno(libc::ENOMEM))?;
         let old = replace_alternate_stack(&thread.alternate_stack())?;
-        thread.program_stack = old;
-        if let Some((stack, blocked)) = self.threads.inherited_with(&old) {
-            thread.program_stack = stack;
-            thread.block_for_program(blocked);
+        // A forked child's first thread: what its parent believed.
+        let (stack, blocked) = self.threads.believed_behind(&old);
+        (thread.program_stack, thread.blocked_by_program) = (stack, thread.blocked_by_program | blocked);
+        // What was blocked already is blocked for the program only.
+        let (owned, real) = (self.signals.owned(), set_mask(None)?);
+        if real & owned != 0 {
+            thread.blocked_by_program |= real & owned;
+            set_mask(Some(real & !owned))?;
         }
         Ok(old)
     }
@@ -165,7 +174,7 @@ impl Process {
     /// The tracer's code, where system calls of native code are to be watched and the program does not dispatch them
     /// itself.
     pub(super) fn watches_calls(&self) -> Option<CodeRange> {
-        self.own_text.filter(|_| !self.dispatches.load(Ordering::Relaxed))
+        self.own_text.filter(|_| self.watches_calls && !self.dispatches.load(Ordering::Relaxed))
     }
 
     /// The program is about to use syscall user dispatch: from now on it has it for itself.
@@ -191,14 +200,14 @@ impl Process {
         let owned = self.signals.owned();
         let thread = self.threads.find(raw::gettid());
         let real = set_mask(None)?;
-        let believed = real | thread.as_ref().map_or(0, |thread| thread.blocked_by_program() & owned);
+        let believed = real | thread.as_ref().map_or(0, |thread| thread.blocked_by_program & owned);
         if let Some(change) = change {
             let now = change.apply(believed);
             // A thread that the tracer does not know is not stepped: its mask is its own.
             let kept = if thread.is_some() { owned } else { 0 };
             set_mask(Some(now & !kept))?;
             if let Some(thread) = thread {
-                thread.block_for_program(now & owned);
+                self.believe(thread, raw::gettid(), now & owned);
             }
         }
         Ok(believed)
@@ -233,6 +242,37 @@ impl Process {
         unsafe { raw::syscall(libc::SYS_faccessat2, arguments) }.is_ok()
     }
 
+    /// Before execve(2): mask and ignored signals become, for the kernel, too, what the program believes.
+    ///
+    /// # Signal safety
+    /// Raw system calls. May run in a vfork child, which is known by its parent's alternate stack.
+    pub fn show_signals(&self) {
+        let believed = match self.threads.find(raw::gettid()) {
+            Some(thread) => thread.blocked_by_program,
+            None => alternate_stack().map_or(0, |stack| self.threads.believed_behind(&stack).1),
+        };
+        for signal in self.signals.ignored() {
+            let ignore = KernelAction { handler: libc::SIG_IGN as u64, ..KernelAction::default() };
+            let _ = replace(signal, Some(&ignore));
+        }
+        if let Ok(real) = set_mask(None) {
+            let _ = set_mask(Some(real | believed & self.signals.owned()));
+        }
+    }
+
+    /// After an execve(2) that failed.
+    ///
+    /// # Signal safety
+    /// Raw system calls.
+    pub fn hide_signals(&self) {
+        for signal in self.signals.ignored() {
+            let _ = install(signal, on_signal);
+        }
+        if let Ok(real) = set_mask(None) {
+            let _ = set_mask(Some(real & !self.signals.owned()));
+        }
+    }
+
     /// Disarms the calling thread and takes the triggers away, from outside the handler; a call that is being
     /// traced gets no more rows.
     pub fn stand_down(&self) {
@@ -245,25 +285,34 @@ impl Process {
     }
 
     /// What the calling thread's program believes it blocks of the tracer's signals.
-    #[must_use]
     pub fn blocked_by_program(&self) -> u64 {
-        self.threads.find(raw::gettid()).map_or(0, |thread| thread.blocked_by_program())
+        self.threads.find(raw::gettid()).map_or(0, |thread| thread.blocked_by_program)
     }
 
-    /// The calling thread has been started by one that believed `blocked` of the tracer's signals to be blocked.
-    pub fn inherit_blocked(&self, blocked: u64) {
-        if let Some(thread) = self.threads.find(raw::gettid()) {
-            thread.block_for_program(blocked);
+    /// The calling thread is about to jump to where it had this mask, which is the kernel's, without the tracer's signals.
+    pub fn believe_unblocked(&self) {
+        let tid = raw::gettid();
+        if let Some(thread) = self.threads.find(tid) {
+            self.believe(thread, tid, 0);
         }
     }
 
-    /// Which of the tracer's signals wait for the calling thread to unblock them: what sigpending(2) must add.
+    /// The calling thread has inherited a mask that blocks these of the tracer's signals.
+    pub fn believe_blocked(&self, blocked: u64) {
+        if let Some(thread) = self.threads.find(raw::gettid()) {
+            thread.blocked_by_program |= blocked & self.signals.owned();
+        }
+    }
+
+    /// In a forked child, which runs on untraced: its signal state goes on as its parent's.
     ///
     /// # Signal safety
-    /// Reads memory.
-    #[must_use]
-    pub fn held_signals(&self) -> u64 {
-        self.threads.find(raw::gettid()).map_or(0, |thread| thread.held.signals())
+    /// Raw system calls; the child has one thread.
+    pub fn adopt_child(&'static self) {
+        self.pid.store(raw::getpid(), Ordering::Relaxed);
+        self.patches.forget_threads();
+        // Without it, stops use the thread's own stack.
+        let _ = self.adopt_thread();
     }
 
     /// Arms a forked child as its parent was: perf events and thread blocks are not inherited.
@@ -271,10 +320,7 @@ impl Process {
     /// # Signal safety
     /// Raw system calls; the child has one thread.
     pub fn rearm_in_child(&'static self) {
-        self.pid.store(raw::getpid(), Ordering::Relaxed);
-        self.patches.forget_threads();
-        // Without it, stops use the thread's own stack.
-        let _ = self.adopt_thread();
+        self.adopt_child();
         for (function, place) in self.functions.iter().flatten().zip(&self.triggers) {
             // A patch is inherited.
             if self.patches.stands_at(function.entry) {
@@ -352,16 +398,6 @@ impl Process {
     pub fn patch_entries(&self) -> Result<(), Errno> {
         self.functions.iter().flatten().try_for_each(|function| self.place_patch(function.entry))
     }
-}
-
-/// rt_sigpending(2) without libc: what is pending for the calling thread and its process.
-pub(super) fn pending_signals() -> u64 {
-    let mut pending = 0_u64;
-    // SAFETY: eight live bytes to write.
-    let _ = unsafe {
-        raw::syscall(libc::SYS_rt_sigpending, [std::ptr::from_mut(&mut pending) as u64, 8, 0, 0, 0, 0])
-    };
-    pending
 }
 
 /// rt_sigprocmask(2) without libc: sets the calling thread's mask if one is given, and returns the one before.

@@ -72,8 +72,8 @@ impl Stepper<'_> {
         if stepping && !expects_fault && is_fault(signal) && self.saved.sent_by_kernel() {
             self.mark(&Marker::Fault { signal: signal as u32, address: interrupted.rip });
         }
-        let blocked = self.thread.blocked_by_program();
-        self.thread.block_for_program(blocked | blocks & self.process.signals.owned());
+        let blocked = self.thread.blocked_by_program;
+        self.thread.blocked_by_program = blocked | blocks & self.process.signals.owned();
         self.thread.nesting.push(Interruption {
             slot,
             returns_to,
@@ -95,7 +95,7 @@ impl Stepper<'_> {
 
     /// A signal has come while rows were pending: writes those that had retired. The registers that a repeated
     /// string instruction, still unfinished, had set out with.
-    fn settle(&mut self, interrupted: &Registers) -> Option<Registers> {
+    pub(super) fn settle(&mut self, interrupted: &Registers) -> Option<Registers> {
         let rows = self.thread.pending.rows();
         let unfinished = rows.iter().position(|row| row.fetched.address() == interrupted.rip);
         let repeats =
@@ -104,8 +104,8 @@ impl Stepper<'_> {
         let retired = match unfinished {
             Some(before) => before,
             None if rows.last().is_some_and(|row| row.next == interrupted.rip) => rows.len(),
-            // One signal upon another: nothing has run since the handler before returned.
-            None if rows.is_empty() && interrupted.rip == self.thread.expected => 0,
+            // Behind another handler, nothing has run yet.
+            None if rows.is_empty() && self.thread.expected == interrupted.rip => 0,
             None => {
                 self.note_lost(LostReason::Resumed);
                 0
@@ -176,7 +176,7 @@ impl Stepper<'_> {
             let (frames, blocked) = (left.frames, left.blocked);
             self.thread.nesting.pop();
             self.thread.frames.truncate(frames);
-            self.thread.block_for_program(blocked);
+            self.process.believe(self.thread, self.tid, blocked);
         }
     }
 }

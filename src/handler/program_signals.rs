@@ -78,6 +78,12 @@ impl ProgramSignals {
         self.slot(signal).map(|slot| slot.action.set(action)).is_some()
     }
 
+    /// The owned signals that the program ignores.
+    pub(super) fn ignored(&self) -> impl Iterator<Item = i32> {
+        let ignored = self.slots.iter().filter(|slot| slot.action.get().handler == libc::SIG_IGN as u64);
+        ignored.map(|slot| slot.signal.load(Ordering::Acquire) as i32).filter(|signal| *signal != 0)
+    }
+
     fn slot(&self, signal: i32) -> Option<&Slot> {
         self.slots.iter().find(|slot| signal > 0 && slot.signal.load(Ordering::Acquire) == signal as u64)
     }

@@ -88,6 +88,19 @@ pub fn install(signal: i32, handler: Handler) -> Result<KernelAction, Errno> {
     replace(signal, Some(&action))
 }
 
+/// rt_sigpending(2): signals that wait for the calling thread or for the process, as the kernel has them.
+///
+/// # Errors
+/// The kernel's errno.
+pub(super) fn pending() -> Result<u64, Errno> {
+    let mut set = 0_u64;
+    // SAFETY: eight live bytes to write.
+    unsafe {
+        raw::syscall(libc::SYS_rt_sigpending, [&raw mut set as u64, size_of::<u64>() as u64, 0, 0, 0, 0])
+    }?;
+    Ok(set)
+}
+
 /// Sets `signal`'s action if one is given, and returns the one that stood before (rt_sigaction(2)).
 ///
 /// # Errors

@@ -9,6 +9,24 @@ use crate::image::class::Class;
 use crate::record::marker::Marker;
 use crate::registers::{RSP, Registers};
 
+/// A slide that is under way.
+#[derive(Clone, Copy)]
+pub(super) struct Slide {
+    /// RSP where control left scope: in scope above it, the slide is over.
+    from: u64,
+    /// RSP where native code called the jumping function: above it, the slide is over, too.
+    called_at: Option<u64>,
+    /// The last instruction was a return or an indirect jump, as those are by which such functions end.
+    transferred: bool,
+}
+
+impl Slide {
+    /// Begun by native code that was called from scope, its return address at `from`.
+    pub(super) const fn out_of_native(from: u64, called_at: u64) -> Self {
+        Self { from, called_at: Some(called_at), transferred: false }
+    }
+}
+
 impl Stepper<'_> {
     /// `last` goes to `next`: remembers a call of a jumping function, which a PLT slot may still hide behind the
     /// dynamic linker.
@@ -35,20 +53,37 @@ impl Stepper<'_> {
             return;
         }
         self.thread.jump_slot = 0;
-        self.thread.sliding = Some(self.thread.registers.general[RSP]);
+        let from = self.thread.registers.general[RSP];
+        self.thread.sliding = Some(Slide { from, called_at: None, transferred: false });
         self.thread.phase = Phase::Stepping;
         self.await_stop(target, false);
     }
 
-    /// Control is at `registers`: ends the slide if it has come to rest. What is in scope but deeper, an unwinder's
-    /// personality routine, is part of the way.
-    pub(super) fn settle_slide(&mut self, registers: &Registers) {
-        let Some(from) = self.thread.sliding else { return };
-        let above = registers.general[RSP] > from || !self.thread.bounds.contains(from);
-        if above && self.process.image().in_scope(registers.rip) {
+    /// Remembers by what kind of instruction the slide goes on.
+    pub(super) fn note_transfer(&mut self, class: Class) {
+        if let Some(slide) = &mut self.thread.sliding {
+            slide.transferred = matches!(class, Class::Return | Class::Jump { indirect: true });
+        }
+    }
+
+    /// Control is at `registers`: ends the slide if it has come to rest in scope. What is in scope but deeper, an
+    /// unwinder's personality routine, is part of the way. `true` where it has come to rest in native code, which
+    /// runs on.
+    #[must_use]
+    pub(super) fn settle_slide(&mut self, registers: &Registers) -> bool {
+        let Some(slide) = self.thread.sliding else { return false };
+        let above = |place| registers.general[RSP] > place || !self.thread.bounds.contains(place);
+        if above(slide.from) && self.process.image().in_scope(registers.rip) {
             self.thread.sliding = None;
             let _ = self.thread.writer.sync(&self.process.buffer, registers);
+            return false;
         }
+        if !slide.transferred || !slide.called_at.is_some_and(above) {
+            return false;
+        }
+        self.thread.sliding = None;
+        self.run_on();
+        true
     }
 
     /// The instruction at `at`: recorded in the trace where it gets a row.

@@ -70,7 +70,9 @@ impl Stepper<'_> {
         }
         self.thread.phase = Phase::Stepping;
         self.thread.pending.start(verdict);
-        self.settle_slide(&registers);
+        if self.settle_slide(&registers) {
+            return;
+        }
         let fetched = match self.fetch(registers.rip) {
             Ok(fetched) => fetched,
             Err(NoInstruction::NoRoom) => return self.mute(LostReason::NoRoom, 0),
@@ -133,12 +135,8 @@ impl Stepper<'_> {
     /// goes on behind it.
     fn make_last_call(&mut self, fetched: Fetched, registers: &Registers, prospect: Prospect) {
         self.finish_row(fetched, fetched.fall_through());
-        match prospect {
-            Prospect::Exec => self.prepare_exec(registers),
-            Prospect::Death { signal } => {
-                self.mark(&Marker::Signal { number: signal, handler: RuntimeAddr(0) });
-            }
-            Prospect::Returns => {}
+        if prospect == Prospect::Exec {
+            self.prepare_exec(registers);
         }
         if self.thread.phase != Phase::Muted {
             self.await_stop(fetched.fall_through(), true);
@@ -173,6 +171,12 @@ impl Stepper<'_> {
             && self.thread.frames.top().is_some_and(|top| top.slot == rsp);
         self.note_call(&first, rsp);
         self.note_jumper(&first, next);
+        self.note_transfer(first.class);
+        // Code of the tracer's own must not be stepped: a function that the agent stands in front of returns, or
+        // crosses to a jumping one.
+        if self.thread.sliding.is_some() && self.process.own_text.is_some_and(|own| own.contains(next)) {
+            return self.run_on();
+        }
         rsp = rsp_after(&first, rsp);
         let to_restorer = first.class == Class::Return
             && self.thread.nesting.top().is_some_and(|handler| handler.slot == registers.general[RSP]);
@@ -322,7 +326,7 @@ impl Stepper<'_> {
     }
 
     /// The kernel, or a handler of the program, decides what comes; the top frame's return is the next sure stop.
-    fn run_on(&mut self) {
+    pub(super) fn run_on(&mut self) {
         self.thread.pending.clear();
         if let Some(top) = self.thread.frames.top()
             && self.thread.phase != Phase::Muted
@@ -356,8 +360,11 @@ impl Stepper<'_> {
         self.unshield();
         let registers = self.saved.registers(self.thread.hides_trap_flag());
         let native = matches!(self.thread.phase, Phase::Native | Phase::Faulting | Phase::Restartable(_));
-        if let Phase::Restartable(_) = self.thread.phase {
-            self.end_section();
+        match self.thread.phase {
+            Phase::Restartable(_) => self.end_section(),
+            // An unwinder's landing that was awaited has come, or never will.
+            Phase::Native => self.thread.exit.lift(),
+            _ => {}
         }
         self.hide_trap_flag(registers.general[RSP]);
         self.thread.frames.pop_above(registers.general[RSP], self.thread.bounds);

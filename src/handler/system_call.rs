@@ -32,10 +32,8 @@ pub(super) enum Prospect {
     Returns,
     /// Another program takes the process over.
     Exec,
-    /// The process ends by this signal.
-    Death {
-        signal: u32,
-    },
+    /// The process ends by a signal that it sends itself.
+    Death,
 }
 
 /// Whether the default action of a signal ends the process (signal(7)).
@@ -82,11 +80,7 @@ impl Stepper<'_> {
                 self.thread.stand_down(self.process);
                 self.process.close_triggers();
             }
-            _ => {
-                if let Some(signal) = self.ends_process(registers) {
-                    self.mark(&Marker::Signal { number: signal, handler: RuntimeAddr(0) });
-                }
-            }
+            _ => {}
         }
         self.thread.forking = self.making(registers) == Making::Process;
         if self.shield(registers) || self.thread.forking { Carrying::AndBack } else { Carrying::Through }
@@ -105,35 +99,32 @@ impl Stepper<'_> {
             }
             _ => {}
         }
-        if let Some(signal) = self.ends_process(registers) {
-            return Prospect::Death { signal };
+        if self.ends_process(registers) {
+            return Prospect::Death;
         }
         self.thread.forking = self.making(registers) == Making::Process;
         self.shield(registers);
         Prospect::Returns
     }
 
-    /// The signal by which the call ends its own process: one with the default action, and not blocked.
-    fn ends_process(&self, registers: &Registers) -> Option<u32> {
+    /// Whether the call sends its own process a signal that ends it: one with the default action, and not blocked.
+    fn ends_process(&self, registers: &Registers) -> bool {
         let (own, tid) = (u64::from(raw::getpid()), u64::from(self.tid));
         let [first, second, third] = [RDI, RSI, RDX].map(|r| registers.general.get(r).copied().unwrap_or(0));
         let (reaches, signal) = match registers.general[RAX] as i64 {
             libc::SYS_kill | libc::SYS_rt_sigqueueinfo => (first == own, second),
             libc::SYS_tkill => (first == tid, second),
             libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => (first == own && second == tid, third),
-            _ => return None,
+            _ => return false,
         };
         let number = signal as i32;
-        if !reaches || !is_deadly(number) {
-            return None;
-        }
-        if number == libc::SIGKILL {
-            return Some(number as u32);
+        if !reaches || !is_deadly(number) || number == libc::SIGKILL {
+            return reaches && number == libc::SIGKILL;
         }
         let (mask, owned) = (self.saved.mask(), self.process.signals.action(number));
-        let blocked = (mask | self.thread.blocked_by_program()) & mask_bit(number) != 0;
-        let action = owned.or_else(|| replace(number, None).ok())?;
-        (!blocked && action.handler == libc::SIG_DFL as u64).then_some(number as u32)
+        let blocked = (mask | self.thread.blocked_by_program) & mask_bit(number) != 0;
+        let action = owned.or_else(|| replace(number, None).ok());
+        !blocked && action.is_some_and(|action| action.handler == libc::SIG_DFL as u64)
     }
 
     /// Whether the call makes a process or a thread.
@@ -163,7 +154,7 @@ impl Stepper<'_> {
     /// in. Nothing comes behind a call that succeeds, so it is foretold where the file may be executed.
     pub(super) fn prepare_exec(&mut self, registers: &Registers) {
         if self.can_execute(registers) {
-            let blocked = self.thread.blocked_by_program() & self.process.signals.owned();
+            let blocked = self.thread.blocked_by_program & self.process.signals.owned();
             self.saved.set_mask(self.saved.mask() | blocked);
             self.mark(&Marker::Exec);
         }
@@ -197,8 +188,8 @@ impl Stepper<'_> {
     /// The system call that is about to be made changes what the program believes to block: what waits comes with its
     /// return, not before it.
     pub(super) fn unblock_behind_call(&mut self, blocked: u64) {
-        self.saved.set_mask(self.saved.mask() | self.thread.held.signals() & !blocked);
-        self.thread.block_for_program(blocked);
+        self.saved.set_mask(self.saved.mask() | self.process.held() & !blocked);
+        self.process.believe(self.thread, self.tid, blocked);
     }
 
     /// The mask that the call waits with, if it has one, is replaced by one that leaves the tracer's signals unblocked
@@ -219,7 +210,7 @@ impl Stepper<'_> {
             return false;
         };
         let owned = self.process.signals.owned();
-        let believed = self.thread.blocked_by_program() & owned;
+        let believed = self.thread.blocked_by_program & owned;
         if mask & owned == 0 && believed == 0 {
             return false;
         }
@@ -247,7 +238,7 @@ impl Stepper<'_> {
         let rsp = self.saved.rsp();
         if let Some(shield) = self.thread.shield.take_if(|shield| shield.rsp == rsp) {
             self.saved.set_general(shield.register, shield.value);
-            self.thread.block_for_program(shield.believed);
+            self.process.believe(self.thread, self.tid, shield.believed);
         }
     }
 

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::counter::Counter;
 use super::dispatch::{Dispatch, Watch};
 use super::frames::{Frames, StackBounds};
-use super::held::Held;
 use super::nesting::Nesting;
 use super::pending::Pending;
 use super::perf::Breakpoint;
 use super::process::Process;
 use super::saved::Saved;
+use super::slide::Slide;
 use super::system_call::Shield;
 use super::unfollowed::Unfollowed;
 use super::wrapper;
@@ -85,13 +85,11 @@ pub(super) struct Thread {
     /// The place of a patch that is out while its instruction runs under the trap flag.
     pub(super) stepping_over: Option<RuntimeAddr>,
     /// Those of the tracer's signals that the program believes it blocks.
-    blocked_by_program: u64,
-    /// Of those, what came meanwhile.
-    pub(super) held: Held,
+    pub(super) blocked_by_program: u64,
     /// The return slot of a call to a function that may come back elsewhere, once one was made through the PLT.
     pub(super) jump_slot: u64,
-    /// Stepped out of scope, without rows, until control is back in scope above this value of RSP.
-    pub(super) sliding: Option<u64>,
+    /// Stepped out of scope, without rows, until control comes to rest.
+    pub(super) sliding: Option<Slide>,
     /// Handlers of the program's that run on top of the call.
     pub(super) nesting: Nesting,
     /// Where stepping resumes inside a repeated string instruction: the registers it had set out with.
@@ -114,21 +112,6 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Those of the tracer's signals that the program believes it blocks.
-    pub(super) const fn blocked_by_program(&self) -> u64 {
-        self.blocked_by_program
-    }
-
-    /// The program believes from now on that it blocks `blocked` of the tracer's signals: what waits for one of the
-    /// others comes.
-    ///
-    /// # Signal safety
-    /// As [`Held::release`].
-    pub(super) fn block_for_program(&mut self, blocked: u64) {
-        self.blocked_by_program = blocked;
-        self.held.release(blocked);
-    }
-
     /// Closes this thread's events while it runs natively, before it enters seccomp.
     pub(super) fn stand_down(&mut self, process: &Process) {
         if self.phase == Phase::Native {
@@ -257,7 +240,6 @@ impl Threads {
             thread.uncount_call();
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
-            thread.held = Held::new();
             thread.program_stack = NO_STACK;
             (thread.dispatch, thread.shield, thread.forking) = (Dispatch::off(), None, false);
             thread.unfollowed = Unfollowed::new();
@@ -266,19 +248,19 @@ impl Threads {
         self.find(tid)
     }
 
-    /// What the program believes in where its alternate stack is really the tracer's `real` one: its own stack, and
-    /// which of the tracer's signals it blocks. That is so in a forked child, where the block of the thread that
-    /// forked came along with the rest of its memory.
-    pub(super) fn inherited_with(&self, real: &libc::stack_t) -> Option<(libc::stack_t, u64)> {
+    /// The alternate stack of the program where `real` is a tracer's one, and what it believes to block: in a forked child
+    /// that is the one of the thread that forked, whose block came along with the rest of its memory.
+    pub(super) fn believed_behind(&self, real: &libc::stack_t) -> (libc::stack_t, u64) {
         let blocks = self.slots.iter().filter_map(|slot| {
             // SAFETY: blocks are never unmapped; only fields that their owner sets once are read, and what the
-            // program believes in a block whose owner is this thread's copy or this thread.
+            // program believes of a block whose owner is this thread's copy or this thread.
             unsafe { slot.thread.load(Ordering::Acquire).cast::<Thread>().as_ref() }
         });
         blocks
             .filter(|thread| thread.stack_base == real.ss_sp as u64)
             .map(|thread| (thread.program_stack, thread.blocked_by_program))
             .next()
+            .unwrap_or((*real, 0))
     }
 
     /// Closes all threads' events and unmaps their blocks.
@@ -347,7 +329,6 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).rows).write(0);
         (&raw mut (*thread).trap_flag).write(false);
         (&raw mut (*thread).blocked_by_program).write(0);
-        (&raw mut (*thread).held).write(Held::new());
         (&raw mut (*thread).program_stack).write(NO_STACK);
         (&raw mut (*thread).nesting).write(Nesting::new());
         (&raw mut (*thread).set_out).write(None);

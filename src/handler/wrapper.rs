@@ -23,7 +23,7 @@ const TRAP: u64 = 15;
 static WRAPPED: [AtomicAction; SIGNALS] = [const { AtomicAction::new() }; SIGNALS];
 
 /// Calls being traced, over all threads. ATOMICS: relaxed; each thread counts its own before it needs the trap.
-static TRACED_CALLS: AtomicU32 = AtomicU32::new(0);
+pub(super) static TRACED_CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// Wrapper `n` lies at `32 * n`.
 #[unsafe(naked)]

@@ -42,9 +42,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Fault { signal, address } => {
             format!("fault {signal} {} at {}", names::signal(signal), full(address))
         }
-        Marker::Native { target, resume: RuntimeAddr(0) } => {
-            format!("native: {}, which comes back elsewhere", full(target))
-        }
+        Marker::Native { target, resume: RuntimeAddr(0) } => native_elsewhere(&full(target)),
         Marker::Native { target, resume } => native(&full(target), &short(resume)),
         Marker::Rseq { start, end } => {
             format!("rseq critical section {} – {}, run natively", full(start), short(end))
@@ -108,6 +106,12 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
 #[must_use]
 pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
     format!("leave without a return (longjmp or unwinding), {}", result(rax, xmm0))
+}
+
+/// A stretch out of scope by a function that comes back elsewhere than behind its call.
+#[must_use]
+pub fn native_elsewhere(target: &str) -> String {
+    format!("native: {target}, which comes back elsewhere")
 }
 
 /// A stretch out of scope.

@@ -40,6 +40,9 @@ impl NativeNames {
             Some(hit) => format!("{} → {left}", visible(&hit.symbol.name)),
             None => left,
         };
+        if resume == RuntimeAddr(0) {
+            return markers::native_elsewhere(&left);
+        }
         markers::native(&left, &Place::of(trace, resume).short(resume))
     }
 

@@ -42,8 +42,9 @@ pub struct Request {
     pub buffer: TraceBuffer,
     pub progress: &'static Progress,
     pub reach: Reach,
-    /// See [`Plan::own_text`].
+    /// See [`Plan::own_text`] and [`Plan::watches_calls`].
     pub own_text: Option<CodeRange>,
+    pub watches_calls: bool,
     /// See [`Plan::mispredict_at`].
     pub mispredict_at: u64,
 }
@@ -78,7 +79,17 @@ pub struct Armed {
 /// # Errors
 /// [`ArmError`]; nothing stays behind then.
 pub fn arm(request: Request) -> Result<Armed, ArmError> {
-    let Request { settings, functions, image, buffer, progress, reach, own_text, mispredict_at } = request;
+    let Request {
+        settings,
+        functions,
+        image,
+        buffer,
+        progress,
+        reach,
+        own_text,
+        watches_calls,
+        mispredict_at,
+    } = request;
     let mut slots = [None; MOST_FUNCTIONS];
     if functions.len() > MOST_FUNCTIONS {
         return Err(ArmError::TooMany(functions.len()));
@@ -92,7 +103,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
     let counts = settings.engine == Engine::Instructions;
     let step_delivery = if counts { Delivery::Sigtrap } else { delivery };
     let fasync: &[i32] = if delivery == Delivery::Fasync { &[FASYNC_SIGNAL, libc::SIGIO] } else { &[] };
-    let dispatch: &[i32] = if own_text.is_some() { &[libc::SIGSYS] } else { &[] };
+    let dispatch: &[i32] = if watches_calls { &[libc::SIGSYS] } else { &[] };
     let taken = || [libc::SIGTRAP].iter().chain(dispatch).chain(fasync).copied();
     let signals = ProgramSignals::new(library_restorer()?);
     for signal in taken() {
@@ -113,6 +124,7 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
         fasync_signal: FASYNC_SIGNAL,
         signals,
         own_text,
+        watches_calls,
         mispredict_at,
     })
     .map_err(ArmError::NoMemory)?;

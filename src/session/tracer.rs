@@ -229,6 +229,7 @@ impl Tracer {
             progress: unsafe { &*std::ptr::from_ref(memory.progress()) },
             reach: Reach::Thread,
             own_text: None,
+            watches_calls: false,
             mispredict_at: self.mispredict_at,
         })?;
         start(std::hint::black_box(&mut work));

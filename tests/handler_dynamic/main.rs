@@ -34,6 +34,7 @@ const ALLOWED: &[(i64, &str)] = &[
     (libc::SYS_futex, "wakes the parent for room in the trace"),
     (libc::SYS_madvise, "gives back written pages of the trace"),
     (libc::SYS_arch_prctl, "the bases of fs and gs"),
+    (libc::SYS_prctl, "syscall user dispatch, on when a call goes native for the first time, off at its end"),
     (libc::SYS_rt_sigreturn, "the end"),
 ];
 

@@ -77,7 +77,8 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
         buffer,
         progress: &session.control.progress,
         reach: Reach::Process,
-        own_text: own_text.filter(|_| may_move_system_calls()),
+        own_text,
+        watches_calls: own_text.is_some() && may_move_system_calls(),
         mispredict_at: 0,
     })
     .map_err(|error| (Trouble::Arm, error.to_string()))?;
@@ -97,11 +98,12 @@ fn may_move_system_calls() -> bool {
 }
 
 /// A forked child: takes its parent's place among the processes that wait for the function, unless one has
-/// entered it. Perf events are not inherited across fork.
+/// entered it. Perf events are not inherited across fork; what the program believes of its signals is.
 pub extern "C" fn in_child() {
-    if let Some(process) = process()
-        && Invitation::accepted().is_some_and(|session| !session.is_over())
-    {
+    let Some(process) = process() else { return };
+    if Invitation::accepted().is_some_and(|session| !session.is_over()) {
         process.rearm_in_child();
+    } else {
+        process.adopt_child();
     }
 }

@@ -3,6 +3,7 @@
 use std::arch::naked_asm;
 use std::ffi::{c_char, c_int};
 
+use crate::armed;
 use crate::environment::{ENVIRON, with_session};
 
 type Strings = *const *mut c_char;
@@ -15,12 +16,25 @@ mod real {
     crate::real!(pub fn execveat(fd: c_int, path: *const c_char, arguments: Strings, environment: Strings, flags: c_int) -> c_int);
 }
 
+/// The new program inherits the signal mask and which signals are ignored: it gets what the old one believed in.
+fn with_signals_shown(start: impl FnOnce() -> c_int) -> c_int {
+    let Some(process) = armed::process() else { return start() };
+    process.show_signals();
+    let result = start();
+    process.hide_signals();
+    result
+}
+
 /// # Safety
 /// As execve(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     // SAFETY: the caller's arrays, passed on.
-    unsafe { with_session(environment, |environment| real::execve(path, arguments, environment)) }
+    unsafe {
+        with_session(environment, |environment| {
+            with_signals_shown(|| real::execve(path, arguments, environment))
+        })
+    }
 }
 
 /// # Safety
@@ -28,7 +42,11 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     // SAFETY: the caller's arrays, passed on.
-    unsafe { with_session(environment, |environment| real::execvpe(file, arguments, environment)) }
+    unsafe {
+        with_session(environment, |environment| {
+            with_signals_shown(|| real::execvpe(file, arguments, environment))
+        })
+    }
 }
 
 /// # Safety
@@ -52,7 +70,11 @@ pub unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(fd: c_int, arguments: Strings, environment: Strings) -> c_int {
     // SAFETY: the caller's arrays, passed on.
-    unsafe { with_session(environment, |environment| real::fexecve(fd, arguments, environment)) }
+    unsafe {
+        with_session(environment, |environment| {
+            with_signals_shown(|| real::fexecve(fd, arguments, environment))
+        })
+    }
 }
 
 /// # Safety
@@ -67,7 +89,9 @@ pub unsafe extern "C" fn execveat(
 ) -> c_int {
     // SAFETY: the caller's arrays, passed on.
     unsafe {
-        with_session(environment, |environment| real::execveat(fd, path, arguments, environment, flags))
+        with_session(environment, |environment| {
+            with_signals_shown(|| real::execveat(fd, path, arguments, environment, flags))
+        })
     }
 }
 

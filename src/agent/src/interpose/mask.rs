@@ -4,12 +4,13 @@ use std::ffi::c_int;
 
 use overstep::handler::program_signals::MaskChange;
 
+use super::errno::failed;
 use crate::armed;
 
 mod real {
     use super::c_int;
-    crate::real!(pub fn pthread_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int);
     crate::real!(pub fn sigpending(set: *mut libc::sigset_t) -> c_int);
+    crate::real!(pub fn pthread_sigmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int);
 }
 
 /// # Safety
@@ -60,11 +61,7 @@ pub unsafe extern "C" fn sigprocmask(
     // SAFETY: the caller's arguments, passed on.
     match unsafe { pthread_sigmask(how, set, old) } {
         0 => 0,
-        errno => {
-            // SAFETY: the calling thread's errno.
-            unsafe { *libc::__errno_location() = errno };
-            -1
-        }
+        errno => failed(errno),
     }
 }
 
@@ -72,15 +69,14 @@ pub unsafe extern "C" fn sigprocmask(
 /// As sigpending(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
-    // SAFETY: the caller's place for a set.
+    // SAFETY: the caller's place for a set, passed on.
     let result = unsafe { real::sigpending(set) };
-    let held = armed::process().map_or(0, |process| process.held_signals());
     if result == 0
-        && held != 0
-        // SAFETY: the call has just written there; the kernel's mask is the set's first eight bytes.
+        && let Some(process) = armed::process()
+        // SAFETY: the kernel has written there; its set is the first eight bytes.
         && let Some(set) = unsafe { set.cast::<u64>().as_mut() }
     {
-        *set |= held;
+        *set |= process.held();
     }
     result
 }

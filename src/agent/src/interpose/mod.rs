@@ -2,7 +2,9 @@
 //! tracer has to do beside it. In a process without a session they only pass on.
 
 mod action;
+mod errno;
 mod exec;
+mod jump;
 mod library;
 mod look_first;
 mod mask;
@@ -11,3 +13,6 @@ mod shell;
 mod spawn;
 mod stack;
 mod thread;
+mod wait;
+mod wait_with_mask;
+mod xsi;

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use super::errno::failed;
 use crate::armed;
 
 mod real {
@@ -19,11 +20,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
     match armed::process().and_then(|process| process.change_alternate_stack(here, wanted)) {
         // SAFETY: the caller's arguments, passed on.
         None => unsafe { real::sigaltstack(new, old) },
-        Some(Err(errno)) => {
-            // SAFETY: the calling thread's errno.
-            unsafe { *libc::__errno_location() = errno.0 };
-            -1
-        }
+        Some(Err(errno)) => failed(errno.0),
         Some(Ok(before)) => {
             // SAFETY: null or the caller's.
             if let Some(old) = unsafe { old.as_mut() } {

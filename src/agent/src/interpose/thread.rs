@@ -1,6 +1,7 @@
 //! New threads get the tracer's alternate stack before the program's code runs in them: a stop must not need the
 //! program's stack, which may be tiny.
 
+use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 
 use crate::armed;
@@ -14,10 +15,17 @@ mod real {
 
 /// What the program asked the new thread to run.
 struct Errand {
-    start: Start,
-    argument: *mut c_void,
+    begin: Beginning,
     /// The tracer's signals that the creating thread believes it blocks: a mask is inherited.
     blocked: u64,
+}
+
+/// The program's start routine and its argument.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Beginning {
+    start: Start,
+    argument: *mut c_void,
 }
 
 /// # Safety
@@ -33,8 +41,8 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's arguments, passed on.
         return unsafe { real::pthread_create(thread, attributes, start, argument) };
     };
-    let blocked = process.blocked_by_program();
-    let errand = Box::into_raw(Box::new(Errand { start, argument, blocked }));
+    let errand = Errand { begin: Beginning { start, argument }, blocked: process.blocked_by_program() };
+    let errand = Box::into_raw(Box::new(errand));
     // SAFETY: the caller's arguments, but for the start routine, which takes the errand.
     let result = unsafe { real::pthread_create(thread, attributes, begin, errand.cast()) };
     if result != 0 {
@@ -44,15 +52,31 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-/// Unwinds as the program's routine does: pthread_exit(3) and cancellation pass through.
+/// Jumps to the program's start routine: no frame of ours stays below it, since pthread_exit(3) and cancellation
+/// unwind the stack to its end, and would end the process at a frame of Rust code that is compiled to abort.
+#[unsafe(naked)]
 unsafe extern "C-unwind" fn begin(errand: *mut c_void) -> *mut c_void {
-    // SAFETY: `pthread_create` above made it for this thread alone.
-    let Errand { start, argument, blocked } = *unsafe { Box::from_raw(errand.cast::<Errand>()) };
+    naked_asm!(
+        "push rax",
+        "call {adopt}",
+        "mov rdi, rdx",
+        "pop rdx",
+        "jmp rax",
+        adopt = sym adopt,
+    )
+}
+
+/// Gets the new thread ready; what it is to run.
+///
+/// # Safety
+/// `errand` is what [`pthread_create`] made for this thread alone.
+unsafe extern "C" fn adopt(errand: *mut c_void) -> Beginning {
+    // SAFETY: the caller's promise.
+    let Errand { begin, blocked } = *unsafe { Box::from_raw(errand.cast::<Errand>()) };
     if let Some(process) = armed::process() {
         // Without it, stops use the thread's own stack.
         let _ = process.adopt_thread();
-        process.inherit_blocked(blocked);
+        process.believe_blocked(blocked);
     }
-    // SAFETY: what the program asked for.
-    unsafe { start(argument) }
+    begin
 }
