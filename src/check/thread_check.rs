@@ -33,7 +33,8 @@ struct Last {
     call: u64,
     n: u64,
     depth: u32,
-    is_call: bool,
+    /// Levels by which the next row may be deeper.
+    descends: u32,
 }
 
 impl<'t, 'r> ThreadCheck<'t, 'r> {
@@ -50,7 +51,8 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
         let instruction = self.check_instruction(step);
         self.check_order(step);
         let is_call = instruction.is_some_and(|it| matches!(Class::of(&it), Class::Call { .. }));
-        self.last = Some(Last { call: step.call, n: step.n, depth: step.depth, is_call });
+        self.last =
+            Some(Last { call: step.call, n: step.n, depth: step.depth, descends: u32::from(is_call) });
         self.control = Control::At(step.next);
     }
 
@@ -67,7 +69,7 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
             Marker::Enter { .. } => {
                 self.calls += 1;
                 self.stack = CallStack::default();
-                self.last = Some(Last { call: entry.call, n: 0, depth: 0, is_call: false });
+                self.last = Some(Last { call: entry.call, n: 0, depth: 0, descends: 0 });
             }
             Marker::Lost { reason, expected, found, .. } => {
                 if reason != LostReason::Limit {
@@ -83,10 +85,10 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
     }
 
     /// A signal's handler runs one depth deeper, as a called function does, and so does what a native stretch
-    /// calls back.
+    /// calls back. One signal may come upon another.
     fn deeper(&mut self) {
         if let Some(last) = &mut self.last {
-            last.is_call = true;
+            last.descends += 1;
         }
     }
 
@@ -161,7 +163,7 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
         let Some(last) = &self.last else { return };
         let (same_call, after) = (last.call == step.call, last.n + 1);
         // Depth is a shadow stack: only a call goes down, one level, while a discarded frame may end anywhere.
-        let deepest = last.depth.saturating_add(u32::from(last.is_call));
+        let deepest = last.depth.saturating_add(last.descends);
         if same_call && step.n != after {
             self.find(step, Flaw::Ordinal, format!("row {after}"), format!("row {}", step.n));
         }

@@ -1,6 +1,7 @@
 //! Which of the program's signal handlers are running on top of a traced call, and what each interrupted.
 
 use super::frames::StackBounds;
+use super::thread::Phase;
 use crate::address::RuntimeAddr;
 use crate::registers::Registers;
 
@@ -17,8 +18,8 @@ pub(super) struct Interruption {
     /// Open frames when it came.
     pub(super) frames: usize,
     pub(super) interrupted: Registers,
-    /// The interrupted code was being stepped, and goes on being stepped.
-    pub(super) stepping: bool,
+    /// Where the thread stood: stepped code goes on being stepped.
+    pub(super) phase: Phase,
     /// Registers from which the interrupted instruction, a repeated string instruction, had set out.
     pub(super) set_out: Option<Registers>,
     /// Those of the tracer's signals that the program believed to block.

@@ -6,7 +6,7 @@ use super::frames::Frame;
 use super::nesting::Interruption;
 use super::process::Process;
 use super::saved::Saved;
-use super::signal_frame::{context, frame, move_to_program_stack};
+use super::signal_frame::{self, RETURN_ADDRESS, context, frame, move_to_program_stack};
 use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
@@ -57,19 +57,16 @@ impl Stepper<'_> {
         let mut return_address = [0; 8];
         let _ = self.process.memory().read(RuntimeAddr(slot), &mut return_address);
         let returns_to = RuntimeAddr(u64::from_le_bytes(return_address));
-        // SAFETY: the kernel has just built the frame, or it was copied whole.
-        let mut frame = Saved::new(unsafe { context(slot + 8) });
-        let interrupted = frame.registers(self.thread.hides_trap_flag());
-        if self.thread.trap_flag {
-            frame.set_flag(flag::TF, self.thread.program_trap_flag);
-        }
-        let expects_fault = self.thread.phase == Phase::Faulting;
-        let stepping = matches!(self.thread.phase, Phase::Stepping | Phase::Restartable(_)) || expects_fault;
+        let interrupted = self.interrupted_under(slot);
+        let known = self.thread.set_out.take().filter(|before| before.rip == interrupted.rip);
         let set_out = if self.thread.phase == Phase::Stepping { self.settle(&interrupted) } else { None };
+        let set_out = set_out.or(known);
         if let Phase::Restartable(_) = self.thread.phase {
             self.end_section();
+            self.thread.phase = Phase::Stepping;
         }
-        if stepping && !expects_fault && is_fault(signal) && self.saved.sent_by_kernel() {
+        let phase = self.thread.phase;
+        if phase == Phase::Stepping && is_fault(signal) && self.saved.sent_by_kernel() {
             self.mark(&Marker::Fault { signal: signal as u32, address: interrupted.rip });
         }
         let blocked = self.thread.blocked_by_program;
@@ -79,7 +76,7 @@ impl Stepper<'_> {
             returns_to,
             frames: self.thread.frames.used(),
             interrupted,
-            stepping,
+            phase,
             set_out,
             blocked,
         });
@@ -91,6 +88,27 @@ impl Stepper<'_> {
         }
         (self.thread.trap_flag, self.thread.program_trap_flag) = (false, false);
         self.continue_here(Verdict::Exact);
+    }
+
+    /// What the handler whose frame is at `slot` has interrupted. That may be the wrapper of another handler: of two
+    /// signals that come at once, the first one's frame is what the second one's interrupts.
+    fn interrupted_under(&self, slot: u64) -> Registers {
+        // SAFETY: the kernel has just built the frame, or it was copied whole.
+        let mut frame = Saved::new(unsafe { context(slot + RETURN_ADDRESS) });
+        loop {
+            let registers = frame.registers(self.thread.hides_trap_flag());
+            let outer = registers.general[RSP] + RETURN_ADDRESS;
+            let begins = wrapper::contains(registers.rip);
+            if let Some(under) = begins.then(|| signal_frame::frame(outer, &self.process.memory())).flatten()
+            {
+                frame = under;
+                continue;
+            }
+            if self.thread.trap_flag {
+                frame.set_flag(flag::TF, self.thread.program_trap_flag);
+            }
+            return registers;
+        }
     }
 
     /// A signal has come while rows were pending: writes those that had retired. The registers that a repeated
@@ -150,7 +168,14 @@ impl Stepper<'_> {
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
         let resumed = frame.rip();
-        let stepping = interruption.stepping && self.process.image().in_scope(resumed);
+        if wrapper::contains(resumed) && interruption.phase != Phase::Native {
+            // It traps, and finds everything as this handler did.
+            self.thread.phase = interruption.phase;
+            self.thread.expected = interruption.interrupted.rip;
+            self.thread.set_out = interruption.set_out;
+            return true;
+        }
+        let stepping = interruption.phase != Phase::Native && self.process.image().in_scope(resumed);
         self.thread.set_out = interruption.set_out.filter(|before| stepping && before.rip == resumed);
         self.thread.phase = if stepping { Phase::Stepping } else { Phase::Native };
         let stop = match self.thread.frames.top() {
