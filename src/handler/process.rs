@@ -22,6 +22,7 @@ use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Engine, Progress, Settings};
+use crate::record::keep;
 use crate::record::modules::ModuleRef;
 
 /// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
@@ -217,7 +218,7 @@ impl Process {
     /// kill it.
     ///
     /// # Signal safety
-    /// Atomics, ioctl and close.
+    /// Atomics, ioctl, close and futex.
     pub fn close_triggers(&self) {
         self.patches.clear(self.memory());
         for place in &self.triggers {
@@ -227,6 +228,10 @@ impl Process {
                 // SAFETY: the descriptor of a trigger of ours, given up by the swap.
                 unsafe { raw::close(fd) };
             }
+        }
+        // The parent has another one.
+        if self.own_text.is_some() {
+            keep::give_up(self.progress, raw::getpid());
         }
     }
 
@@ -328,7 +333,9 @@ impl Process {
             }
             let attr = attr::trigger(function.entry, TRIGGER_TAG);
             if let Ok(fd) = open::raw(&attr, 0) {
-                let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
+                let fd = out_of_the_way(fd);
+                keep::keep(self.progress, raw::getpid(), fd);
+                let old = place.swap(fd, Ordering::Relaxed);
                 if old >= 0 {
                     // SAFETY: the parent's event, of which the child's table has a copy that only we know.
                     unsafe { raw::close(old) };
