@@ -393,7 +393,7 @@ impl Process {
     /// # Errors
     /// As [`Patches::place`].
     pub(super) fn place_patch(&self, address: RuntimeAddr) -> Result<(), Errno> {
-        self.patches.place(address, self.memory())?;
+        self.patches.place(address, self.memory(), self.vendor)?;
         self.progress.patches.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use super::frames::Frame;
 use super::nesting::Interruption;
+use super::patch::Home;
 use super::process::Process;
 use super::saved::Saved;
 use super::signal_frame::{context, frame, move_to_program_stack};
@@ -50,13 +51,19 @@ impl Stepper<'_> {
         let returns_to = RuntimeAddr(u64::from_le_bytes(return_address));
         // SAFETY: the kernel has just built the frame, or it was copied whole.
         let mut frame = Saved::new(unsafe { context(slot + 8) });
-        let interrupted = frame.registers(self.thread.trap_flag);
+        let mut interrupted = frame.registers(self.thread.trap_flag);
+        if let Some(Home::At(address) | Home::Behind(address)) = self.process.patches.home_of(interrupted.rip)
+        {
+            interrupted.rip = address;
+        }
         if self.thread.trap_flag {
             frame.set_flag(flag::TF, false);
         }
         let expects_fault = self.thread.phase == Phase::Faulting;
         let stepping = matches!(self.thread.phase, Phase::Stepping | Phase::Restartable(_)) || expects_fault;
-        let set_out = if self.thread.phase == Phase::Stepping { self.settle(&interrupted) } else { None };
+        let narrow = std::mem::take(&mut self.thread.narrow);
+        let set_out =
+            if self.thread.phase == Phase::Stepping && !narrow { self.settle(&interrupted) } else { None };
         if let Phase::Restartable(_) = self.thread.phase {
             self.end_section();
         }
@@ -140,6 +147,9 @@ impl Stepper<'_> {
         let owned = self.process.signals.owned();
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
+        if let Some(Home::At(address) | Home::Behind(address)) = self.process.patches.home_of(frame.rip()) {
+            frame.go_to(address);
+        }
         let resumed = frame.rip();
         let stepping = interruption.stepping && self.process.image().in_scope(resumed);
         self.thread.set_out = interruption.set_out.filter(|before| stepping && before.rip == resumed);

@@ -86,6 +86,8 @@ pub(super) struct Thread {
     pub(super) jump_slot: u64,
     /// Stepped out of scope, without rows, until control comes to rest.
     pub(super) sliding: Option<Slide>,
+    /// In 32-bit code, which the trap flag steps through.
+    pub(super) narrow: bool,
     /// Handlers of the program's that run on top of the call.
     pub(super) nesting: Nesting,
     /// Where stepping resumes inside a repeated string instruction: the registers it had set out with.
@@ -132,6 +134,7 @@ impl Thread {
         self.set_out = None;
         self.sliding = None;
         self.jump_slot = 0;
+        self.narrow = false;
         if std::mem::take(&mut self.counted) {
             wrapper::call_ends();
         }
@@ -308,6 +311,7 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).dispatch).write(Dispatch::off());
         (&raw mut (*thread).shield).write(None);
         (&raw mut (*thread).forking).write(false);
+        (&raw mut (*thread).narrow).write(false);
         (&raw mut (*thread).counted).write(false);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());
