@@ -252,17 +252,35 @@ impl Process {
     /// # Signal safety
     /// Raw system calls. May run in a vfork child, which is known by its parent's alternate stack.
     pub fn show_signals(&self) {
+        if self.show_mask() {
+            self.ignore_signals();
+        }
+    }
+
+    /// The same for the mask alone, before a process is made that does not pass by the agent. `false`, with nothing done,
+    /// where system calls raise SIGSYS: there they are seen to themselves.
+    ///
+    /// # Signal safety
+    /// As [`Self::show_signals`].
+    pub fn show_mask(&self) -> bool {
         let believed = match self.threads.find(raw::gettid()) {
+            Some(thread) if thread.dispatch.is_watching() => return false,
             Some(thread) => thread.blocked_by_program,
             None => alternate_stack().map_or(0, |stack| self.threads.believed_behind(&stack).1),
         };
-        for signal in self.signals.ignored() {
-            let ignore = KernelAction { handler: libc::SIG_IGN as u64, ..KernelAction::default() };
-            let _ = replace(signal, Some(&ignore));
-        }
         if let Ok(real) = set_mask(None) {
             let _ = set_mask(Some(real | believed & self.signals.owned()));
         }
+        true
+    }
+
+    /// Those of the tracer's signals that the program ignores are ignored: whether there are any.
+    ///
+    /// # Signal safety
+    /// rt_sigaction.
+    pub(super) fn ignore_signals(&self) -> bool {
+        let ignore = KernelAction { handler: libc::SIG_IGN as u64, ..KernelAction::default() };
+        self.signals.ignored().filter(|signal| replace(*signal, Some(&ignore)).is_ok()).count() != 0
     }
 
     /// After an execve(2) that failed.
@@ -273,6 +291,14 @@ impl Process {
         for signal in self.signals.ignored() {
             let _ = install(signal, on_signal);
         }
+        self.hide_mask();
+    }
+
+    /// Takes [`Self::show_mask`] back.
+    ///
+    /// # Signal safety
+    /// Raw system calls.
+    pub fn hide_mask(&self) {
         if let Ok(real) = set_mask(None) {
             let _ = set_mask(Some(real & !self.signals.owned()));
         }
@@ -298,6 +324,7 @@ impl Process {
     pub fn believe_unblocked(&self) {
         let tid = raw::gettid();
         if let Some(thread) = self.threads.find(tid) {
+            thread.waiting = false;
             self.believe(thread, tid, 0);
         }
     }

@@ -96,6 +96,8 @@ pub(super) struct Thread {
     pub(super) dispatch: Dispatch,
     /// A register that stands in for one of the program's during a system call.
     pub(super) shield: Option<Shield>,
+    /// In one of the agent's functions that wait with a mask.
+    pub(super) waiting: bool,
     /// The native system call under way makes a process.
     pub(super) forking: bool,
     /// The program's alternate stack, which the tracer's stands in for.
@@ -214,7 +216,8 @@ impl Threads {
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
-            (thread.dispatch, thread.shield, thread.forking) = (Dispatch::off(), None, false);
+            (thread.dispatch, thread.shield) = (Dispatch::off(), None);
+            (thread.waiting, thread.forking) = (false, false);
             thread.writer = ThreadWriter::new();
         }
         self.find(tid)
@@ -310,6 +313,7 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).sliding).write(None);
         (&raw mut (*thread).dispatch).write(Dispatch::off());
         (&raw mut (*thread).shield).write(None);
+        (&raw mut (*thread).waiting).write(false);
         (&raw mut (*thread).forking).write(false);
         (&raw mut (*thread).narrow).write(false);
         (&raw mut (*thread).counted).write(false);
