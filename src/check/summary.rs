@@ -42,7 +42,7 @@ impl Summary {
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let counters = trace.counters();
-        let mut summary = Self::of_counters(counters.entered, counters.traced);
+        let mut summary = Self::of_counters(counters.all_entries(), counters.traced);
         for entry in trace.threads().iter().flat_map(|thread| trace.entries(*thread)) {
             match entry {
                 Entry::Step(step) => summary.add_step(step.verdict),

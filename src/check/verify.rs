@@ -12,8 +12,10 @@ use crate::record::reader::{DamageCause, Entry, Trace};
 #[must_use]
 pub fn verify(trace: &Trace) -> Report {
     let counters = trace.counters();
-    let mut report =
-        Report { summary: Summary::of_counters(counters.entered, counters.traced), ..Report::default() };
+    let mut report = Report {
+        summary: Summary::of_counters(counters.all_entries(), counters.traced),
+        ..Report::default()
+    };
     let mut calls = 0;
     for &thread in trace.threads() {
         let mut check = ThreadCheck::new(trace, &mut report);

@@ -57,7 +57,7 @@ impl Dispatch {
     }
 
     /// Whether a system call raises SIGSYS on our behalf.
-    const fn is_watching(&self) -> bool {
+    pub(super) const fn is_watching(&self) -> bool {
         self.on && self.selector == BLOCK
     }
 
@@ -73,6 +73,12 @@ impl Dispatch {
         }
         let passing = std::mem::take(&mut self.passing);
         self.select(if watch == Watch::Calls && !passing { BLOCK } else { ALLOW });
+    }
+
+    /// Turns it off for good: SIGSYS is about to be as the program believes.
+    pub(super) fn give_way(&mut self) {
+        self.turn_off();
+        self.refused = true;
     }
 
     /// The system call at RIP is made where it stands.

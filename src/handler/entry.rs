@@ -10,6 +10,7 @@ use super::crossing;
 use super::deliver::deliver;
 use super::dispatch;
 use super::frames::Frame;
+use super::patch::Home;
 use super::process::Process;
 use super::program_handler;
 use super::saved::Saved;
@@ -80,7 +81,10 @@ fn handle(
     info: *mut libc::siginfo_t,
     context: &mut libc::ucontext_t,
 ) {
-    let saved = Saved::new(context);
+    let mut saved = Saved::new(context);
+    if let Some(Home::Behind(address)) = process.patches.home_of(saved.rip()) {
+        saved.go_to(address);
+    }
     if signal == libc::SIGTRAP
         && let Some(number) = wrapper::trapped_at(saved.rip())
     {
@@ -173,22 +177,24 @@ fn is_asynchronous(sender: Sender, info: &EventSignal) -> bool {
 }
 
 /// Deals with a signal of our own events. `false`: a single-step trap that the program itself asked for.
-fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Saved<'_>) -> bool {
+fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved: Saved<'_>) -> bool {
     let tid = raw::gettid();
     let rip = saved.rip();
     let is_entry = process.function_at(rip).is_some() && !asynchronous;
     let found = if is_entry { process.threads.find_or_make(tid, process) } else { process.threads.find(tid) };
     let Some(thread) = found else {
         if process.patches.stands_at(rip) {
-            // A thread without a block cannot step over a patch: it goes for good.
-            process.patches.clear(process.memory());
+            match process.patches.copy_of(rip) {
+                Some(copy) => saved.go_to(copy),
+                // A thread without a block cannot step over a patch: it goes for good.
+                None => process.patches.clear(process.memory()),
+            }
         }
         if is_entry && is_traced_process(process, tid) {
             count_entry(process, false);
         }
         return sender != Sender::TrapFlag;
     };
-    let mut saved = saved;
     let counted = thread.counter.stop(process);
     let owed = sender == Sender::TrapFlag && thread.trap_flag && thread.program_trap_flag;
     thread.learn_trap_flag(&saved);
@@ -212,7 +218,9 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, saved: Sa
     let mut stepper = Stepper { process, thread, saved, tid };
     stepper.know_stack();
     let traced = stepper.thread.phase.is_traced();
-    if sender == Sender::Counter {
+    if stepper.thread.narrow && sender == Sender::TrapFlag {
+        stepper.step_narrow();
+    } else if sender == Sender::Counter {
         let late = counted.is_none_or(|counted| !counted.overflowed);
         stepper.thread.counter.overdue = stepper.thread.counter.overdue.saturating_sub(1);
         match counted {
@@ -382,6 +390,7 @@ impl Stepper<'_> {
 
     /// SIGTRAP was blocked while the event fired: RIP is wherever it was unblocked.
     fn find_again(&mut self) {
+        self.mark(&Marker::Masked { stops: 1 });
         self.note_lost(LostReason::Blocked);
         self.thread.pending.clear();
         self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);

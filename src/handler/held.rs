@@ -125,6 +125,7 @@ impl Process {
         let thread = self.threads.find(tid)?;
         let before = thread.blocked_by_program;
         let come = self.believe(thread, tid, mask & self.signals.owned());
+        thread.waiting = true;
         Some((before, come))
     }
 
@@ -132,6 +133,7 @@ impl Process {
     pub fn end_wait(&self, believed: u64) {
         let tid = raw::gettid();
         if let Some(thread) = self.threads.find(tid) {
+            thread.waiting = false;
             self.believe(thread, tid, believed);
         }
     }

@@ -2,14 +2,17 @@
 //! had.
 //!
 //! One table for the process, since code is shared by its threads. A thread that has to run the instruction under a
-//! patch takes the patch out for that one instruction; another thread that comes by in between is not stopped.
+//! patch runs a [copy](super::displaced). Where there can be none, it takes the patch out for that one instruction; another
+//! thread that comes by in between is not stopped.
 
 #![allow(unsafe_code, reason = "code is written through /proc/self/mem or a page made writable")]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use super::displaced::{self, Slots};
 use super::proc_file;
 use crate::address::RuntimeAddr;
+use crate::image::decode::Vendor;
 use crate::image::memory::{Memory, OwnMemory};
 use crate::raw::{self, Errno};
 
@@ -30,6 +33,16 @@ struct Patch {
     users: AtomicU32,
     /// How many threads are at the instruction under it.
     lifted: AtomicU32,
+    /// Bytes of the instruction under it, where its slot has a copy; else 0. ATOMICS: set (release) once the copy is there.
+    copied: AtomicU32,
+}
+
+/// Where a copy's original is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// The instruction has not run yet.
+    At(RuntimeAddr),
+    Behind(RuntimeAddr),
 }
 
 /// All of them. All zeros is none.
@@ -37,6 +50,7 @@ pub(super) struct Patches {
     places: [Patch; MOST],
     /// Entries in use, from the first on. ATOMICS: raised (release) once an entry's address is there.
     used: AtomicU32,
+    slots: Slots,
 }
 
 impl Patches {
@@ -47,7 +61,7 @@ impl Patches {
     ///
     /// # Signal safety
     /// Atomics and raw system calls.
-    pub(super) fn place(&self, address: RuntimeAddr, memory: OwnMemory) -> Result<(), Errno> {
+    pub(super) fn place(&self, address: RuntimeAddr, memory: OwnMemory, vendor: Vendor) -> Result<(), Errno> {
         let patch = self.find_or_make(address).ok_or(Errno(libc::ENOSPC))?;
         patch.change(|| {
             if patch.users.load(Ordering::Relaxed) == 0 {
@@ -56,13 +70,44 @@ impl Patches {
                     return Err(Errno(libc::EFAULT));
                 }
                 patch.original.store(original[0].into(), Ordering::Relaxed);
+                self.copy_instruction(patch, address, memory, vendor);
                 if patch.lifted.load(Ordering::Relaxed) == 0 {
-                    write_code(address, INT3)?;
+                    write_code(address, &[INT3])?;
                 }
             }
             patch.users.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
+    }
+
+    /// Puts a copy of the instruction at `address`, which has no patch yet, into the slot of its entry.
+    fn copy_instruction(&self, patch: &Patch, address: RuntimeAddr, memory: OwnMemory, vendor: Vendor) {
+        let (mut code, length) = displaced::code_at(address, memory);
+        let code = code.get_mut(..length).unwrap_or(&mut []);
+        self.hide(address, code);
+        let number = self.places.iter().position(|place| std::ptr::eq(place, patch));
+        let slot = number.and_then(|number| self.slots.slot(number, MOST));
+        let copied = match slot.zip(displaced::copy(address, code, vendor)) {
+            Some((slot, (bytes, length))) if write_code(slot, &bytes).is_ok() => length as u32,
+            _ => 0,
+        };
+        patch.copied.store(copied, Ordering::Release);
+    }
+
+    /// Where the instruction under the patch at `address` can be run without taking the patch out.
+    pub(super) fn copy_of(&self, address: RuntimeAddr) -> Option<RuntimeAddr> {
+        let number = self.in_use().position(|patch| patch.address.load(Ordering::Relaxed) == address.0)?;
+        let copied = self.places.get(number)?.copied.load(Ordering::Acquire);
+        if copied == 0 { None } else { self.slots.slot(number, MOST) }
+    }
+
+    /// Where the program is that is at `rip` in a copy: at the patch, or behind the instruction under it.
+    pub(super) fn home_of(&self, rip: RuntimeAddr) -> Option<Home> {
+        let (number, offset) = self.slots.find(rip)?;
+        let patch = self.in_use().nth(number)?;
+        let address = RuntimeAddr(patch.address.load(Ordering::Relaxed));
+        let length = u64::from(patch.copied.load(Ordering::Acquire));
+        Some(if offset == 0 { Home::At(address) } else { Home::Behind(address.plus(length)) })
     }
 
     /// Takes one wish back, and with the last one the instruction.
@@ -107,7 +152,7 @@ impl Patches {
             let before = patch.lifted.load(Ordering::Relaxed);
             patch.lifted.store(before.saturating_sub(1), Ordering::Relaxed);
             if before == 1 && patch.users.load(Ordering::Relaxed) != 0 {
-                let _ = write_code(address, INT3);
+                let _ = write_code(address, &[INT3]);
             }
         });
     }
@@ -184,32 +229,36 @@ impl Patch {
     fn restore(&self, address: RuntimeAddr, memory: OwnMemory) {
         let mut now = [0];
         if memory.read(address, &mut now) && now == [INT3] {
-            let _ = write_code(address, self.original.load(Ordering::Relaxed) as u8);
+            let _ = write_code(address, &[self.original.load(Ordering::Relaxed) as u8]);
         }
     }
 }
 
-/// Writes one byte of code: the way a debugger does, which leaves the page's protection alone; where /proc or a
+/// Writes code: the way a debugger does, which leaves the page's protection alone; where /proc or a
 /// descriptor is not to be had, through a page that is writable for a moment.
-fn write_code(at: RuntimeAddr, byte: u8) -> Result<(), Errno> {
+fn write_code(at: RuntimeAddr, bytes: &[u8]) -> Result<(), Errno> {
+    let length = bytes.len() as u64;
     let written = proc_file::with(proc_file::MEM, libc::O_WRONLY, |fd| {
-        // SAFETY: one live byte, and a descriptor that is open.
-        unsafe { raw::syscall(libc::SYS_pwrite64, [fd, &raw const byte as u64, 1, at.0, 0, 0]) }
+        // SAFETY: live bytes, and a descriptor that is open.
+        unsafe { raw::syscall(libc::SYS_pwrite64, [fd, bytes.as_ptr() as u64, length, at.0, 0, 0]) }
     });
     match written {
-        Ok(Ok(1)) => Ok(()),
-        _ => write_unprotected(at, byte),
+        Ok(Ok(written)) if written == length => Ok(()),
+        _ => write_unprotected(at, bytes),
     }
 }
 
-fn write_unprotected(at: RuntimeAddr, byte: u8) -> Result<(), Errno> {
+/// As [`write_code`], within one page.
+fn write_unprotected(at: RuntimeAddr, bytes: &[u8]) -> Result<(), Errno> {
     let page = at.0 & !(PAGE - 1);
     let protect = |protection: i32| {
-        // SAFETY: a page of code, which stays executable all the time; the byte is written by `write` below.
+        // SAFETY: a page of code, which stays executable all the time; it is written below.
         unsafe { raw::syscall(libc::SYS_mprotect, [page, PAGE, protection as u64, 0, 0, 0]) }
     };
     protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC)?;
-    // SAFETY: the page has just been made writable, and one byte is written at once.
-    unsafe { (at.0 as *mut u8).write_volatile(byte) };
+    for (place, byte) in bytes.iter().enumerate() {
+        // SAFETY: the page has just been made writable; of code that may be running, one byte is written at once.
+        unsafe { (at.0 as *mut u8).wrapping_add(place).write_volatile(*byte) };
+    }
     protect(libc::PROT_READ | libc::PROT_EXEC).map(|_| ())
 }

@@ -22,6 +22,7 @@ use crate::image::memory::OwnMemory;
 use crate::raw::{self, Errno};
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Engine, Progress, Settings};
+use crate::record::keep;
 use crate::record::modules::ModuleRef;
 
 /// Functions that can be traced at once: their entries, the stepper and the return guard share four debug
@@ -217,7 +218,7 @@ impl Process {
     /// kill it.
     ///
     /// # Signal safety
-    /// Atomics, ioctl and close.
+    /// Atomics, ioctl, close and futex.
     pub fn close_triggers(&self) {
         self.patches.clear(self.memory());
         for place in &self.triggers {
@@ -227,6 +228,10 @@ impl Process {
                 // SAFETY: the descriptor of a trigger of ours, given up by the swap.
                 unsafe { raw::close(fd) };
             }
+        }
+        // The parent has another one.
+        if self.own_text.is_some() {
+            keep::give_up(self.progress, raw::getpid());
         }
     }
 
@@ -247,17 +252,35 @@ impl Process {
     /// # Signal safety
     /// Raw system calls. May run in a vfork child, which is known by its parent's alternate stack.
     pub fn show_signals(&self) {
+        if self.show_mask() {
+            self.ignore_signals();
+        }
+    }
+
+    /// The same for the mask alone, before a process is made that does not pass by the agent. `false`, with nothing done,
+    /// where system calls raise SIGSYS: there they are seen to themselves.
+    ///
+    /// # Signal safety
+    /// As [`Self::show_signals`].
+    pub fn show_mask(&self) -> bool {
         let believed = match self.threads.find(raw::gettid()) {
+            Some(thread) if thread.dispatch.is_watching() => return false,
             Some(thread) => thread.blocked_by_program,
             None => alternate_stack().map_or(0, |stack| self.threads.believed_behind(&stack).1),
         };
-        for signal in self.signals.ignored() {
-            let ignore = KernelAction { handler: libc::SIG_IGN as u64, ..KernelAction::default() };
-            let _ = replace(signal, Some(&ignore));
-        }
         if let Ok(real) = set_mask(None) {
             let _ = set_mask(Some(real | believed & self.signals.owned()));
         }
+        true
+    }
+
+    /// Those of the tracer's signals that the program ignores are ignored: whether there are any.
+    ///
+    /// # Signal safety
+    /// rt_sigaction.
+    pub(super) fn ignore_signals(&self) -> bool {
+        let ignore = KernelAction { handler: libc::SIG_IGN as u64, ..KernelAction::default() };
+        self.signals.ignored().filter(|signal| replace(*signal, Some(&ignore)).is_ok()).count() != 0
     }
 
     /// After an execve(2) that failed.
@@ -268,6 +291,14 @@ impl Process {
         for signal in self.signals.ignored() {
             let _ = install(signal, on_signal);
         }
+        self.hide_mask();
+    }
+
+    /// Takes [`Self::show_mask`] back.
+    ///
+    /// # Signal safety
+    /// Raw system calls.
+    pub fn hide_mask(&self) {
         if let Ok(real) = set_mask(None) {
             let _ = set_mask(Some(real & !self.signals.owned()));
         }
@@ -293,6 +324,7 @@ impl Process {
     pub fn believe_unblocked(&self) {
         let tid = raw::gettid();
         if let Some(thread) = self.threads.find(tid) {
+            thread.waiting = false;
             self.believe(thread, tid, 0);
         }
     }
@@ -328,7 +360,9 @@ impl Process {
             }
             let attr = attr::trigger(function.entry, TRIGGER_TAG);
             if let Ok(fd) = open::raw(&attr, 0) {
-                let old = place.swap(out_of_the_way(fd), Ordering::Relaxed);
+                let fd = out_of_the_way(fd);
+                keep::keep(self.progress, raw::getpid(), fd);
+                let old = place.swap(fd, Ordering::Relaxed);
                 if old >= 0 {
                     // SAFETY: the parent's event, of which the child's table has a copy that only we know.
                     unsafe { raw::close(old) };
@@ -386,7 +420,7 @@ impl Process {
     /// # Errors
     /// As [`Patches::place`].
     pub(super) fn place_patch(&self, address: RuntimeAddr) -> Result<(), Errno> {
-        self.patches.place(address, self.memory())?;
+        self.patches.place(address, self.memory(), self.vendor)?;
         self.progress.patches.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use super::frames::Frame;
 use super::nesting::Interruption;
+use super::patch::Home;
 use super::process::Process;
 use super::saved::Saved;
 use super::signal_frame::{self, RETURN_ADDRESS, context, frame, move_to_program_stack};
@@ -59,7 +60,9 @@ impl Stepper<'_> {
         let returns_to = RuntimeAddr(u64::from_le_bytes(return_address));
         let interrupted = self.interrupted_under(slot);
         let known = self.thread.set_out.take().filter(|before| before.rip == interrupted.rip);
-        let set_out = if self.thread.phase == Phase::Stepping { self.settle(&interrupted) } else { None };
+        let narrow = std::mem::take(&mut self.thread.narrow);
+        let set_out =
+            if self.thread.phase == Phase::Stepping && !narrow { self.settle(&interrupted) } else { None };
         let set_out = set_out.or(known);
         if let Phase::Restartable(_) = self.thread.phase {
             self.end_section();
@@ -96,7 +99,12 @@ impl Stepper<'_> {
         // SAFETY: the kernel has just built the frame, or it was copied whole.
         let mut frame = Saved::new(unsafe { context(slot + RETURN_ADDRESS) });
         loop {
-            let registers = frame.registers(self.thread.hides_trap_flag());
+            let mut registers = frame.registers(self.thread.hides_trap_flag());
+            if let Some(Home::At(address) | Home::Behind(address)) =
+                self.process.patches.home_of(registers.rip)
+            {
+                registers.rip = address;
+            }
             let outer = registers.general[RSP] + RETURN_ADDRESS;
             let begins = wrapper::contains(registers.rip);
             if let Some(under) = begins.then(|| signal_frame::frame(outer, &self.process.memory())).flatten()
@@ -167,6 +175,9 @@ impl Stepper<'_> {
         self.unblock_behind_call(interruption.blocked);
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
+        if let Some(Home::At(address) | Home::Behind(address)) = self.process.patches.home_of(frame.rip()) {
+            frame.go_to(address);
+        }
         let resumed = frame.rip();
         if wrapper::contains(resumed) && interruption.phase != Phase::Native {
             // It traps, and finds everything as this handler did.

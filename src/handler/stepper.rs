@@ -9,6 +9,7 @@ use iced_x86::Mnemonic;
 use super::code::{Fetched, NoInstruction, name_target};
 use super::doors::enters_seccomp;
 use super::frames::Frame;
+use super::narrow::USER32_CS;
 use super::operands;
 use super::pending::PendingRow;
 use super::perf::Hits;
@@ -65,6 +66,9 @@ impl Stepper<'_> {
         if self.thread.rows >= self.process.settings.max_steps {
             return self.mute(LostReason::Limit, self.process.settings.max_steps);
         }
+        if self.saved.code_segment() == USER32_CS {
+            return self.begin_narrow(registers.rip);
+        }
         if self.saved.code_segment() != USER_CS {
             return self.mute(LostReason::Undecodable, u64::from(self.saved.code_segment()));
         }
@@ -99,6 +103,10 @@ impl Stepper<'_> {
         match successor(&fetched.instruction, &registers, &memory) {
             Successor::One(next) | Successor::Far { to: next, selector: USER_CS } => {
                 self.predict(fetched, &registers, self.perhaps_wrong(next));
+            }
+            Successor::Far { to, selector: USER32_CS } => {
+                self.finish_row(fetched, to);
+                self.begin_narrow(to);
             }
             Successor::Far { to, selector } => {
                 self.finish_row(fetched, to);
@@ -498,9 +506,13 @@ impl Stepper<'_> {
     pub(super) fn pass_standing(&mut self) {
         let rip = self.saved.rip();
         if self.process.patches.stands_at(rip) {
-            self.process.patches.step_over(rip, self.process.memory());
-            self.thread.stepping_over = Some(rip);
-            self.saved.set_flag(flag::TF, true);
+            if let Some(copy) = self.process.patches.copy_of(rip) {
+                self.saved.go_to(copy);
+            } else {
+                self.process.patches.step_over(rip, self.process.memory());
+                self.thread.stepping_over = Some(rip);
+                self.saved.set_flag(flag::TF, true);
+            }
         }
         let stands = self.process.function_at(rip).is_some()
             || self.thread.guard.at() == Some(rip)
@@ -510,7 +522,7 @@ impl Stepper<'_> {
     }
 
     /// The traced call returned, as expected.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         let rax = self.saved.registers(true).general[RAX];
         let xmm0 = self.saved.xmm0();
         self.mark(&Marker::Leave { rax, xmm0 });

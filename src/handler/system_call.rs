@@ -155,6 +155,9 @@ impl Stepper<'_> {
     pub(super) fn prepare_exec(&mut self, registers: &Registers) {
         if self.can_execute(registers) {
             let blocked = self.thread.blocked_by_program & self.process.signals.owned();
+            if self.process.ignore_signals() || blocked != 0 {
+                self.thread.dispatch.give_way();
+            }
             self.saved.set_mask(self.saved.mask() | blocked);
             self.mark(&Marker::Exec);
         }
@@ -195,6 +198,10 @@ impl Stepper<'_> {
     /// The mask that the call waits with, if it has one, is replaced by one that leaves the tracer's signals unblocked
     /// until [`Self::unshield`]. `false` where there is nothing to replace.
     pub(super) fn shield(&mut self, registers: &Registers) -> bool {
+        if self.thread.waiting {
+            // The agent's function that waits has done it.
+            return false;
+        }
         let (register, size) = match registers.general[RAX] as i64 {
             libc::SYS_rt_sigsuspend => (RDI, registers.general[RSI]),
             libc::SYS_ppoll => (R10, registers.general[R8]),

@@ -90,6 +90,8 @@ pub(super) struct Thread {
     pub(super) jump_slot: u64,
     /// Stepped out of scope, without rows, until control comes to rest.
     pub(super) sliding: Option<Slide>,
+    /// In 32-bit code, which the trap flag steps through.
+    pub(super) narrow: bool,
     /// Handlers of the program's that run on top of the call.
     pub(super) nesting: Nesting,
     /// Where stepping resumes inside a repeated string instruction: the registers it had set out with.
@@ -100,6 +102,8 @@ pub(super) struct Thread {
     pub(super) shield: Option<Shield>,
     /// Handlers of the tracer's signals that run natively.
     pub(super) unfollowed: Unfollowed,
+    /// In one of the agent's functions that wait with a mask.
+    pub(super) waiting: bool,
     /// The native system call under way makes a process.
     pub(super) forking: bool,
     /// The program's alternate stack, which the tracer's stands in for.
@@ -162,6 +166,7 @@ impl Thread {
         self.set_out = None;
         self.sliding = None;
         self.jump_slot = 0;
+        self.narrow = false;
         if std::mem::take(&mut self.counted) {
             wrapper::call_ends();
         }
@@ -241,7 +246,8 @@ impl Threads {
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
-            (thread.dispatch, thread.shield, thread.forking) = (Dispatch::off(), None, false);
+            (thread.dispatch, thread.shield) = (Dispatch::off(), None);
+            (thread.waiting, thread.forking) = (false, false);
             thread.unfollowed = Unfollowed::new();
             thread.writer = ThreadWriter::new();
         }
@@ -340,7 +346,9 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).dispatch).write(Dispatch::off());
         (&raw mut (*thread).shield).write(None);
         (&raw mut (*thread).unfollowed).write(Unfollowed::new());
+        (&raw mut (*thread).waiting).write(false);
         (&raw mut (*thread).forking).write(false);
+        (&raw mut (*thread).narrow).write(false);
         (&raw mut (*thread).counted).write(false);
         (&raw mut (*thread).stack_base).write(base + PAGE as u64);
         (&raw mut (*thread).registers).write(Registers::default());

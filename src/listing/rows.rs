@@ -121,7 +121,7 @@ impl<'t> Rows<'t> {
             rewrite: (options.values == Values::Stable).then(|| Box::new(Rewrite::new(trace))),
             native: NativeNames::default(),
             called: RuntimeAddr(0),
-            summary: Summary::of_counters(counters.entered, counters.traced),
+            summary: Summary::of_counters(counters.all_entries(), counters.traced),
             open: OpenCall::default(),
             held: None,
         }

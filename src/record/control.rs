@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::keep::KeepRequest;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u32)]
@@ -100,6 +102,8 @@ pub struct Progress {
     pub zero_steps: AtomicU64,
     /// By how much the counter has run ahead of the path that control took.
     pub overcounted: AtomicU64,
+    /// What a process asks of the parent about its triggers.
+    pub keep: KeepRequest,
     /// Places in which the program's code was patched.
     pub patches: AtomicU32,
     /// Processes in which the function was found and armed.

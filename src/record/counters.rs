@@ -34,6 +34,14 @@ pub struct CounterValues {
     pub guard_stops: u64,
 }
 
+impl CounterValues {
+    /// Entries, those included that only the trigger's own count knows of: its signal was blocked.
+    #[must_use]
+    pub fn all_entries(&self) -> u64 {
+        self.entered.max(self.trigger_hits)
+    }
+}
+
 impl Counters {
     /// The figures now, one by one.
     #[must_use]

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,9 @@ use nix::errno::Errno;
 use nix::fcntl::posix_fallocate;
 
 use super::chunk_bytes;
+use super::counters::Counters;
 use super::header::TraceHeader;
+use super::keep::Keeper;
 use super::layout::{CHUNK_ALIGN, CHUNK_HEADER};
 use super::room::{ask, give_up, sleep};
 use super::shared_control::SharedControl;
@@ -33,7 +36,7 @@ pub struct Growth {
     file: Arc<File>,
     control: Arc<SharedControl>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Keeper>>,
 }
 
 impl Growth {
@@ -68,7 +71,7 @@ impl Growth {
     /// # Errors
     /// What pwrite(2) or ftruncate(2) said. The file is readable all the same.
     pub fn finish(mut self, wait_status: i32, elapsed: Duration) -> io::Result<u64> {
-        self.join();
+        let keeper = self.join();
         let progress = &self.control.progress;
         give_up(progress, libc::ESHUTDOWN);
         // ATOMICS: SeqCst, as in `room::wait_for`: a writer that still saw room has added its bytes to `used` before
@@ -76,6 +79,12 @@ impl Growth {
         let room = progress.room.swap(0, Ordering::SeqCst);
         let used = progress.used.load(Ordering::SeqCst).min(room).next_multiple_of(CHUNK_ALIGN);
         let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(keeper) = keeper {
+            let hits = keeper.hits(progress.owner.load(Ordering::Acquire));
+            let at =
+                self.control.counters_at.load(Ordering::Relaxed) + offset_of!(Counters, trigger_hits) as u64;
+            self.file.write_all_at(&hits.to_le_bytes(), at)?;
+        }
         let end = chunk_bytes::end(wait_status, nanoseconds);
         let length = used + end.len() as u64;
         // Cut before writing: on a full file system that is what makes room for the end.
@@ -84,13 +93,11 @@ impl Growth {
         Ok(length)
     }
 
-    fn join(&mut self) {
+    fn join(&mut self) -> Option<Keeper> {
         self.stop.store(true, Ordering::Relaxed);
         ask(&self.control.progress.want);
-        if let Some(thread) = self.thread.take() {
-            // A panic in the worker means no more room, which the writers find out by themselves.
-            let _panicked = thread.join();
-        }
+        // A panic in the worker means no more room, which the writers find out by themselves.
+        self.thread.take()?.join().ok()
     }
 }
 
@@ -107,10 +114,12 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(&self) {
+    fn run(&self) -> Keeper {
+        let mut keeper = Keeper::default();
         let progress = &self.control.progress;
         while !self.stop.load(Ordering::Relaxed) {
             let want = progress.want.load(Ordering::Acquire);
+            keeper.serve(progress);
             let used = progress.used.load(Ordering::Relaxed);
             let room = progress.room.load(Ordering::Relaxed);
             let ahead = used.clamp(LEAST, MOST);
@@ -122,12 +131,13 @@ impl Worker {
             if let Err(error) = allocate(&self.file, room, goal - room) {
                 give_up(progress, error.raw_os_error().unwrap_or(libc::EIO));
                 ask(&progress.want);
-                return;
+                return keeper;
             }
             // ATOMICS: release, after the file is that long; writers load by acquire.
             progress.room.store(goal, Ordering::Release);
             ask(&progress.want);
         }
+        keeper
     }
 }
 

@@ -15,6 +15,7 @@ mod cursor;
 mod encode;
 pub mod growth;
 pub mod header;
+pub mod keep;
 pub mod layout;
 pub mod marker;
 pub mod memory_trace;

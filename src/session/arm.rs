@@ -20,6 +20,7 @@ use crate::image::decode::{Vendor, warm_up};
 use crate::raw::{Errno, getpid};
 use crate::record::buffer::TraceBuffer;
 use crate::record::control::{Delivery, Engine, Progress, Settings};
+use crate::record::keep::keep;
 
 /// The signal of fasync deliveries: real-time, so that each is queued, and below the ones that programs count
 /// down from SIGRTMAX for themselves.
@@ -150,6 +151,9 @@ pub fn arm(request: Request) -> Result<Armed, ArmError> {
             .map_err(|source| ArmError::Trigger { address: function.entry, source })?;
         let fd = own(out_of_the_way(fd.into_raw_fd()));
         place.store(fd.as_raw_fd(), Ordering::Relaxed);
+        if reach == Reach::Process {
+            keep(progress, getpid(), fd.as_raw_fd());
+        }
         armed.triggers.push(fd);
     }
     Ok(armed)

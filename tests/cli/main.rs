@@ -1,5 +1,6 @@
 //! The command line from outside: help, usage errors, refusals and exit statuses of the executable itself.
 
+mod entries;
 mod help;
 mod lines;
 mod listings;

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 /// PTRACE_O_TRACESYSGOOD marks system call stops with this bit (ptrace(2)).
 const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
-/// Signals that may be one of the tracer's stops: SIGTRAP, the fasync signal, and SIGIO where its queue is full.
-const OURS: [i32; 3] = [libc::SIGTRAP, overstep::session::arm::FASYNC_SIGNAL, libc::SIGIO];
+/// Signals that may be one of the tracer's stops: SIGTRAP, SIGSYS, the fasync signal, and SIGIO where its queue is full.
+const OURS: [i32; 4] = [libc::SIGTRAP, libc::SIGSYS, overstep::session::arm::FASYNC_SIGNAL, libc::SIGIO];
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 pub struct Tracee {

@@ -2,12 +2,18 @@
 
 use std::ffi::c_int;
 
+use overstep::handler::program_signals::mask_bit;
 use overstep::handler::sigaction::KernelAction;
 use overstep::handler::wrapper;
 
 use crate::armed;
 
 type Handler = libc::sighandler_t;
+
+/// The C library's functions always set it, and the program reads it back.
+const SA_RESTORER: u64 = 0x0400_0000;
+/// A flag without a meaning, which sysv_signal(3) sets (glibc `sysdeps/posix/sysv_signal.c`).
+const SA_INTERRUPT: c_int = 0x2000_0000;
 
 mod real {
     use super::{Handler, c_int};
@@ -34,7 +40,8 @@ pub unsafe extern "C" fn sigaction(
     };
     // SAFETY: null or the caller's.
     if let Some(new) = unsafe { new.as_ref() } {
-        signals.set_action(signal, &kernel_action(new));
+        let wanted = kernel_action(new);
+        signals.set_action(signal, &KernelAction { flags: wanted.flags | SA_RESTORER, ..wanted });
     }
     // SAFETY: null or the caller's.
     if let Some(old) = unsafe { old.as_mut() } {
@@ -89,7 +96,7 @@ unsafe fn install(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn signal(number: c_int, handler: Handler) -> Handler {
     // BSD semantics: the signal stays blocked meanwhile, and calls are restarted.
-    replace(number, handler, libc::SA_RESTART).unwrap_or_else(|| {
+    replace(number, handler, libc::SA_RESTART, mask_bit(number)).unwrap_or_else(|| {
         // SAFETY: the caller's arguments, passed on.
         install_plainly(number, handler, |handler| unsafe { real::signal(number, handler) })
     })
@@ -99,7 +106,7 @@ pub unsafe extern "C" fn signal(number: c_int, handler: Handler) -> Handler {
 /// As sysv_signal(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sysv_signal(number: c_int, handler: Handler) -> Handler {
-    replace(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER).unwrap_or_else(|| {
+    replace(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER | SA_INTERRUPT, 0).unwrap_or_else(|| {
         // SAFETY: the caller's arguments, passed on.
         install_plainly(number, handler, |handler| unsafe { real::sysv_signal(number, handler) })
     })
@@ -122,12 +129,12 @@ fn install_plainly(signal: c_int, handler: Handler, real: impl Fn(Handler) -> Ha
 }
 
 /// Sets the handler of one of the tracer's signals: the one before, or `None` where the signal is another.
-fn replace(signal: c_int, handler: Handler, flags: c_int) -> Option<Handler> {
+fn replace(signal: c_int, handler: Handler, flags: c_int, mask: u64) -> Option<Handler> {
     let signals = &armed::process()?.signals;
     let before = signals.action(signal)?;
     signals.set_action(
         signal,
-        &KernelAction { handler: handler as u64, flags: flags as u64, restorer: 0, mask: 0 },
+        &KernelAction { handler: handler as u64, flags: flags as u64 | SA_RESTORER, restorer: 0, mask },
     );
     Some(before.handler as Handler)
 }
@@ -143,9 +150,8 @@ fn kernel_action(action: &libc::sigaction) -> KernelAction {
 }
 
 fn write_action(to: &mut libc::sigaction, action: &KernelAction) {
-    const SA_RESTORER: u64 = 0x0400_0000;
     to.sa_sigaction = action.handler as usize;
-    to.sa_flags = (action.flags & !SA_RESTORER) as c_int;
+    to.sa_flags = action.flags as c_int;
     // SAFETY: zero is an empty set, and None a missing restorer.
     to.sa_mask = unsafe { std::mem::zeroed() };
     to.sa_restorer = None;

@@ -3,6 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use super::spawn::with_mask_shown;
 use crate::environment::{ENVIRON, with_session};
 
 mod real {
@@ -16,7 +17,7 @@ mod real {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the caller's command, passed on.
-    unsafe { with_session_in_place(|| real::system(command)) }
+    unsafe { with_session_in_place(|| with_mask_shown(|| real::system(command))) }
 }
 
 /// # Safety
@@ -24,7 +25,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn popen(command: *const c_char, kind: *const c_char) -> *mut c_void {
     // SAFETY: the caller's strings, passed on.
-    unsafe { with_session_in_place(|| real::popen(command, kind)) }
+    unsafe { with_session_in_place(|| with_mask_shown(|| real::popen(command, kind))) }
 }
 
 /// # Safety
