@@ -19,7 +19,8 @@ pub fn values(events: &Events, key: Key) -> Vec<u8> {
     let mut words = Vec::new();
     let times = |words: &mut Vec<u64>| {
         // Whatever is enabled counts: nothing is multiplexed here.
-        words.extend([ENABLED, RUNNING].iter().filter(|bit| format & **bit != 0).map(|_| event.enabled()));
+        let enabled = event.enabled();
+        words.extend([ENABLED, RUNNING].iter().filter(|bit| format & **bit != 0).map(|_| enabled));
     };
     if format & GROUP == 0 {
         words.push(event.count());

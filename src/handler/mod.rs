@@ -31,4 +31,5 @@ mod slide;
 mod stack;
 mod stepper;
 mod thread;
+mod way;
 pub mod wrapper;

@@ -16,7 +16,7 @@ use crate::address::RuntimeAddr;
 /// The first eight bytes.
 pub(super) const MAGIC: [u8; 8] = *b"OSTPCTRL";
 /// Raised with every change of this file: parent and agent come from one executable.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes for the function patterns, each ended by a zero.
 pub const PATTERN_AREA: usize = 2048;
 /// Functions that can be found for the patterns; further ones are counted, not named.
