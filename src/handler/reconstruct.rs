@@ -85,7 +85,18 @@ impl Stepper<'_> {
         };
         match found {
             Search::One => self.follow(&way),
+            // Of what was counted, nobody knows how much is this handler's.
+            _ if first.counter == State::Stopped => self.lose(self.came_upon(), 0),
             Search::None | Search::Many => self.lose(LostReason::PathUnknown, without),
+        }
+    }
+
+    /// What it is called that control is at this breakpoint, and not where the counter was to stop it.
+    fn came_upon(&self) -> LostReason {
+        if self.process.function_at(self.saved.rip()).is_some() {
+            LostReason::Resumed
+        } else {
+            LostReason::ReturnedUnseen
         }
     }
 

@@ -15,6 +15,7 @@ pub struct Calibration {
     pub tail: u64,
     /// In use: tail and the counts asked for, or the smallest that the CPU takes.
     pub period: u64,
+    /// Smaller ones are refused, or raised to it by the kernel.
     pub smallest_period: u64,
     /// Counted too much, in a million; 0 of an event whose unit the code does not show.
     pub overcount: u64,

@@ -43,7 +43,14 @@ pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary, 
     }
     let lost_signals = control.progress.lost_signals.load(Ordering::Relaxed);
     if lost_signals > 0 {
-        lines.push(format!("{lost_signals} overflows gave no signal: they stopped the counter, and their calls' rows end there"));
+        lines.push(match lost_signals {
+            1 => "1 overflow stopped the counter and gave no signal: its call's rows end there".to_owned(),
+            more => {
+                format!(
+                    "{more} overflows stopped the counter and gave no signal: their calls' rows end there"
+                )
+            }
+        });
     }
     let errno = control.progress.no_room.load(Ordering::Relaxed);
     if errno != 0 && errno != libc::ESHUTDOWN as u32 {

@@ -101,11 +101,8 @@ fn event(name: &str) -> Result<Counted, String> {
     Counted::parse(name).ok_or_else(|| {
         let names: Vec<_> = Counted::NAMED.iter().map(ToString::to_string).collect();
         let near = nearest_of(name, names.iter().map(String::as_str), 1);
-        let meant = near.first().map_or(String::new(), |near| format!("; did you mean {near}?"));
-        format!(
-            "the counter has no such event{meant} There are {} and rNNNN (raw, hexadecimal)",
-            names.join(", ")
-        )
+        let meant = near.first().map_or(String::new(), |near| format!("did you mean {near}? "));
+        format!("{meant}A counter counts {} or rNNNN (raw, hexadecimal)", names.join(", "))
     })
 }
 

@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, Delivery, Engine, Step};
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
 use crate::event::choose::{Choice, Here, choose_on};
+use crate::event::environment::{emulated, traced_by};
 use crate::event::error::Wanted;
 use crate::event::probe::calibrate::calibrate;
 use crate::record::calibration::Calibration;
@@ -35,6 +36,16 @@ impl Mechanism {
         let lines = [counter.map(about_counter), counter.and_then(about_limit)];
         self.choice.notices.iter().cloned().chain(lines.into_iter().flatten())
     }
+}
+
+/// A debugger around us; the supervisor of `overstep emulate` is none.
+pub fn about_debugger() -> Option<String> {
+    let pid = traced_by().filter(|_| emulated().is_none())?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(format!(
+        "`{}` (pid {pid}) traces this process, and may hold the program at each SIGTRAP before it is handled",
+        name.trim()
+    ))
 }
 
 /// What the counter is like, in one line.

@@ -111,7 +111,7 @@ fn emulated() -> Facts {
         unit: Unit::Instruction,
         tail: 2,
         period: 3,
-        smallest_period: 1,
+        smallest_period: 2,
         overcount: 0,
         codes: vec![("POLL_IN".into(), 8)],
         skid: vec![(0, 5), (1, 3)],
@@ -126,7 +126,7 @@ fn the_counter_is_described_by_its_calibration() {
     let expected = "
 Counter (instructions/fasync)
   ✓ handler tail               2 instructions, so a period of 3 goes on by one
-  ✓ smallest period            1
+  ✓ smallest period            2
   ✗ skid                       none in 5 of 8 stops; 1 in 3
 ";
     assert!(text.contains(expected), "{text}");

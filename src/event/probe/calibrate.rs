@@ -27,6 +27,8 @@ const LENGTH: u64 = 4096;
 const PERIOD: u64 = 1000;
 /// The same where an instruction may be less than a count: four nops are a cycle on many CPUs.
 const SHORT_PERIOD: u64 = 250;
+/// x86 raises a count down from less (Linux `arch/x86/events/core.c`, `x86_perf_event_set_period`).
+const SHORTEST: u64 = 2;
 /// Stops that are measured.
 const ROUNDS: usize = 8;
 /// Instructions that are stepped one by one afterwards.
@@ -83,7 +85,7 @@ fn on_sled(
     delivery: Delivery,
     wanted: u64,
 ) -> Result<Calibration, Failure> {
-    let smallest_period = counter::smallest_period(event)?;
+    let smallest_period = counter::smallest_period(event)?.max(SHORTEST);
     let near_period = if unit == Unit::Other { SHORT_PERIOD } else { PERIOD }.max(smallest_period);
     let measured = |period, again| {
         child::run(
