@@ -137,7 +137,8 @@ impl Stepper<'_> {
     /// The first (0) or second (1) way out of the instruction at `way.nodes[depth]`, and whether it is a branch.
     fn turn(&self, way: &Way, depth: usize, turn: u8) -> Option<(RuntimeAddr, bool)> {
         let at = way.nodes.get(depth).copied()?;
-        if turn > 1 || !self.stays_in_scope(at) {
+        // Nothing passes the return guard unseen.
+        if turn > 1 || !self.stays_in_scope(at) || self.thread.guard.at() == Some(at) {
             return None;
         }
         let fetched = peek(self.process, at).ok()?;

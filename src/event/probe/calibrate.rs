@@ -121,13 +121,16 @@ fn on_sled(
 }
 
 /// What the counter has when no instruction has run, and how much in a million it counts too much.
-struct Line {
-    tail: u64,
-    overcount: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub tail: u64,
+    pub overcount: u64,
 }
 
-/// Of an event that counts each instruction of the sled once.
-fn one_a_count(near: &[Stop], far: &[Stop], period: u64) -> Option<Line> {
+/// Of an event that counts each instruction of the sled once, from stops `period` counts after arming and from others twice
+/// as far; `None` without stops.
+#[must_use]
+pub fn one_a_count(near: &[Stop], far: &[Stop], period: u64) -> Option<Line> {
     let (near, far) = (excess(near)?, excess(far)?);
     let overcount = far.saturating_sub(near) * 1_000_000 / period;
     Some(Line { tail: near.saturating_sub((overcount * period).div_ceil(1_000_000)), overcount })
@@ -158,12 +161,12 @@ fn excess(stops: &[Stop]) -> Option<u64> {
 }
 
 /// One overflow.
-#[derive(Clone, Copy)]
-struct Stop {
+#[derive(Clone, Copy, Debug)]
+pub struct Stop {
     /// Since the counter was armed.
-    counted: u64,
+    pub counted: u64,
     /// Instructions of the sled that had run.
-    ran: u64,
+    pub ran: u64,
 }
 
 /// The stops on the sled, and the `si_code`s of all.
