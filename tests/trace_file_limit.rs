@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use overstep::record::control::{Delivery, Engine, Into, Rearm, Settings, StepMode};
+use overstep::record::counted::Counting;
 use overstep::record::growth::Growth;
 use overstep::record::reader::Trace;
 use overstep::record::shared_control::SharedControl;
@@ -38,8 +39,7 @@ fn at_the_file_size_limit_the_trace_ends_and_stays_readable() {
         registers: false,
         memory: false,
         patch: false,
-        tail: 0,
-        period: 0,
+        counting: Counting::NONE,
     };
     let control = Arc::new(SharedControl::create(&settings, &[]).expect("memfd"));
     let parents: File = file.reopen().expect("descriptor");

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use overstep::address::RuntimeAddr;
 use overstep::record::control::{Delivery, Engine, Into, Rearm, Settings, StepMode};
+use overstep::record::counted::Counting;
 use overstep::record::growth::Growth;
 use overstep::record::reader::{Entry, Trace};
 use overstep::record::shared_control::SharedControl;
@@ -33,8 +34,7 @@ fn settings() -> Settings {
         registers: true,
         memory: false,
         patch: false,
-        tail: 0,
-        period: 0,
+        counting: Counting::NONE,
     }
 }
 

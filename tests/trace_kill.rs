@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use overstep::address::RuntimeAddr;
 use overstep::record::control::{Delivery, Engine, Into, Rearm, Settings, StepMode};
+use overstep::record::counted::Counting;
 use overstep::record::growth::Growth;
 use overstep::record::reader::{DamageCause, Entry, Trace};
 use overstep::record::shared_control::SharedControl;
@@ -73,8 +74,7 @@ fn trace_of_a_killed_writer(after: Duration) -> Trace {
         registers: true,
         memory: false,
         patch: false,
-        tail: 0,
-        period: 0,
+        counting: Counting::NONE,
     };
     let file = tempfile::NamedTempFile::new().expect("temporary file");
     let control = Arc::new(SharedControl::create(&settings, &[]).expect("memfd"));

@@ -1,6 +1,7 @@
 //! What the facts mean, line by line: pure, so that machines can be tested that are not at hand.
 
 use super::Facts;
+use super::counter;
 use super::mechanisms::{Auto, Mechanism, Tried};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +28,20 @@ pub(super) struct Section {
 
 /// The report's sections in reading order.
 pub(super) fn sections(facts: &Facts) -> Vec<Section> {
-    vec![
+    [
         Section { title: "Engines", findings: engines(facts) },
         Section { title: "Re-arming breakpoint/fasync", findings: rearms(facts) },
+    ]
+    .into_iter()
+    .chain(facts.mechanisms.counter.as_ref().map(|counter| Section {
+        title: "Counter (instructions/fasync)",
+        findings: counter::findings(counter),
+    }))
+    .chain([
         Section { title: "Kernel", findings: kernel(facts) },
         Section { title: "This process", findings: process(facts) },
-    ]
+    ])
+    .collect()
 }
 
 /// The command to run now.
@@ -153,9 +162,13 @@ fn process(facts: &Facts) -> Vec<Finding> {
         "off" => good("seccomp", "off".to_owned()),
         mode => neutral("seccomp", format!("{mode}: whether it lets events through is seen above")),
     };
-    let traced = match permissions.traced_by {
-        None => good("debugger", "none".to_owned()),
-        Some(pid) => bad(
+    let traced = match (permissions.traced_by, &permissions.emulated) {
+        (_, Some(options)) => {
+            let options = if options.is_empty() { String::new() } else { format!(" ({options})") };
+            good("debugger", format!("none; overstep emulate counts here{options}"))
+        }
+        (None, None) => good("debugger", "none".to_owned()),
+        (Some(pid), None) => bad(
             "debugger",
             format!("process {pid} traces this one and takes every SIGTRAP first"),
             "run overstep outside the debugger or strace",
@@ -189,14 +202,14 @@ fn tried(label: &str, tried: &Tried, seen: &str) -> Finding {
     }
 }
 
-fn good(label: &str, text: String) -> Finding {
+pub(super) fn good(label: &str, text: String) -> Finding {
     Finding { mark: Mark::Good, label: label.to_owned(), text, remedy: None }
 }
 
-fn neutral(label: &str, text: String) -> Finding {
+pub(super) fn neutral(label: &str, text: String) -> Finding {
     Finding { mark: Mark::Neutral, label: label.to_owned(), text, remedy: None }
 }
 
-fn bad(label: &str, text: String, remedy: &str) -> Finding {
+pub(super) fn bad(label: &str, text: String, remedy: &str) -> Finding {
     Finding { mark: Mark::Bad, label: label.to_owned(), text, remedy: Some(remedy.to_owned()) }
 }

@@ -2,14 +2,16 @@
 
 use serde::Serialize;
 
-use crate::event::attr::Counted;
 use crate::event::choose::{Pair, choose, rearm_name};
 use crate::event::error::{Cause, OpenError};
 use crate::event::kernel::Regression;
+use crate::event::probe::calibrate::calibrate;
 use crate::event::probe::failure::{Failure, Fired};
 use crate::event::probe::{breakpoint, counter, limit, registers, trap_flag, trigger};
 use crate::event::rearm;
+use crate::record::calibration::Calibration;
 use crate::record::control::Delivery;
+use crate::record::counted::{Counted, Unit};
 
 /// What became of trying something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,8 +58,18 @@ pub struct Mechanisms {
     /// The re-arm in use: the first that works.
     pub rearm: Option<String>,
     pub debug_registers_free: Option<u32>,
+    /// What stepping by instructions/fasync has to know; `None` where no instruction counter works.
+    pub counter: Option<Counter>,
     /// What `--engine auto` takes here.
     pub auto: Auto,
+}
+
+/// The instruction counter, measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Counter {
+    Calibrated(Calibration),
+    Failed { why: String, remedy: &'static str },
 }
 
 /// The outcome of `--engine auto`.
@@ -79,6 +91,8 @@ impl Mechanisms {
             let name = Pair(crate::record::control::Engine::Instructions, delivery).to_string();
             named(&name, counter::overflows(Counted::Instructions, delivery))
         });
+        let counter =
+            matches!(counters, [Mechanism { tried: Tried::Works { .. }, .. }, _]).then(Counter::here);
         let mut engines = vec![named("breakpoint/sigtrap", breakpoint::sigtrap())];
         engines.extend(fasync.map(|tried| Mechanism { name: "breakpoint/fasync".to_owned(), tried }));
         engines.push(named("trap-flag", trap_flag::steps()));
@@ -90,6 +104,7 @@ impl Mechanisms {
             limit: limit::hangs_up().into(),
             rearm,
             debug_registers_free: registers::free().ok(),
+            counter,
             auto: Auto::here(),
         }
     }
@@ -107,6 +122,15 @@ impl Mechanisms {
             Tried::Works { .. } => Some(false),
             Tried::Fails { errno: None, .. } => Some(true),
             Tried::Fails { .. } | Tried::Absent { .. } => None,
+        }
+    }
+}
+
+impl Counter {
+    fn here() -> Self {
+        match calibrate(Counted::Instructions, Unit::Instruction, Delivery::Fasync, 1) {
+            Ok(calibration) => Self::Calibrated(calibration),
+            Err(failure) => Self::Failed { why: failure.to_string(), remedy: failure.remedy() },
         }
     }
 }

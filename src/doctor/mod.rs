@@ -10,6 +10,7 @@ pub mod pmu;
 pub mod signals;
 pub mod text;
 
+mod counter;
 mod findings;
 
 pub use facts::Facts;

@@ -84,6 +84,9 @@ impl Supervisor {
         }
         let info = ptrace::signal_info(thread)?;
         if let Some(meaning) = signal::meaning(&info) {
+            if meaning == Meaning::HeldTrap && self.holds_back(thread) {
+                return Ok(0);
+            }
             self.put_right(thread, number, meaning)?;
             if number == libc::SIGTRAP && self.ignores_trap(thread) {
                 return Ok(0);
@@ -110,6 +113,19 @@ impl Supervisor {
             (TRAP_PERF, _) => self.foreign_trap(thread, info),
             (code, _) if code <= 0 => self.foreign_trap(thread, info),
             _ => self.deliver(thread, number),
+        }
+    }
+
+    /// A SIGTRAP that waited in the kernel while nothing was counted has come through in a step, whose mask lacks it: it
+    /// waits on here.
+    fn holds_back(&mut self, thread: Pid) -> bool {
+        let Some(it) = self.threads.get_mut(&thread) else { return false };
+        match it.trap {
+            HeldTrap::Queued(info) if it.mask.is_some_and(|mask| mask.has(libc::SIGTRAP)) => {
+                it.trap = HeldTrap::Waiting(info);
+                true
+            }
+            _ => false,
         }
     }
 

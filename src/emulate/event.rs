@@ -68,6 +68,9 @@ pub struct Event {
     pub output: Option<Key>,
     enabled: Duration,
     since: Option<Instant>,
+    /// Of that time, what it did not count, and when it was last seen to count or not.
+    missed: Duration,
+    seen: Option<Instant>,
 }
 
 impl Event {
@@ -94,6 +97,8 @@ impl Event {
             output: None,
             enabled: Duration::ZERO,
             since: None,
+            missed: Duration::ZERO,
+            seen: None,
         }
     }
 
@@ -156,11 +161,22 @@ impl Event {
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 
-    /// Nanoseconds it was enabled, which is also how long it counted: nothing is multiplexed here.
+    /// The model lets it count, or not, from the last look to now.
+    pub fn note_share(&mut self, counts: bool) {
+        let now = Instant::now();
+        let Some(since) = self.since else { return };
+        if !counts {
+            self.missed += now - self.seen.map_or(since, |seen| seen.max(since));
+        }
+        self.seen = Some(now);
+    }
+
+    /// Nanoseconds it was enabled, and it counted.
     #[must_use]
-    pub fn enabled(&self) -> u64 {
+    pub fn times(&self) -> [u64; 2] {
         let running = self.since.map_or(Duration::ZERO, |since| since.elapsed());
-        (self.enabled + running).as_nanos() as u64
+        let enabled = self.enabled + running;
+        [enabled, enabled.saturating_sub(self.missed)].map(|time| time.as_nanos() as u64)
     }
 
     /// `__perf_event_overflow` (Linux `kernel/events/core.c`).

@@ -111,6 +111,13 @@ impl Instance {
         instructions: u64,
         model: &Model,
     ) -> bool {
+        if let Some(most) = model.multiplex {
+            let counts = instructions % TICK < most;
+            event.note_share(counts);
+            if !counts {
+                return false;
+            }
+        }
         if self.throttled {
             if instructions / TICK == self.tick {
                 return false;

@@ -35,3 +35,4 @@ mod thread;
 pub use error::EmulateError;
 pub use launch::{Program, Started, start};
 pub use model::{AtLimit, Fusion, Iret, Model, Skid, TICK};
+pub use random::Random;

@@ -46,6 +46,8 @@ pub struct Model {
     pub fuse: Fusion,
     /// The event is held for the rest of a tick after as many overflows in it.
     pub throttle: Option<u32>,
+    /// Of each tick, only as many instructions are counted.
+    pub multiplex: Option<u64>,
     /// How probable it is that an overflow's signal gets lost.
     pub lose: f64,
     pub at_limit: AtLimit,
@@ -85,6 +87,7 @@ impl Default for Model {
             min_period: None,
             fuse: Fusion::None,
             throttle: None,
+            multiplex: None,
             lose: 0.0,
             at_limit: AtLimit::PollHup,
             iret: Iret::NotCounted,
@@ -114,6 +117,7 @@ impl fmt::Display for Model {
         and("overcount", self.overcount.map(|it| it.to_string()))?;
         and("min-period", self.min_period.map(|it| it.to_string()))?;
         and("throttle", self.throttle.map(|it| it.to_string()))?;
+        and("multiplex", self.multiplex.map(|it| it.to_string()))?;
         and("lose", (self.lose > 0.0).then(|| self.lose.to_string()))?;
         let flags = [
             (self.fuse == Fusion::CompareAndBranch, "fuse"),

@@ -23,6 +23,9 @@ impl Supervisor {
 
     /// The records that explain an image's addresses to a reader.
     pub(super) fn describe_image(&mut self, thread: Pid) {
+        if self.events.is_empty() {
+            return;
+        }
         let mappings = record::executable_mappings(thread);
         self.describe(thread, |attr| attr.comm() == 1, record::executed);
         for mapping in mappings {

@@ -18,8 +18,8 @@ pub fn values(events: &Events, key: Key) -> Vec<u8> {
     let format = event.attr.read_format;
     let mut words = Vec::new();
     let times = |words: &mut Vec<u64>| {
-        // Whatever is enabled counts: nothing is multiplexed here.
-        words.extend([ENABLED, RUNNING].iter().filter(|bit| format & **bit != 0).map(|_| event.enabled()));
+        let asked = [ENABLED, RUNNING].into_iter().zip(event.times());
+        words.extend(asked.filter(|(bit, _)| format & bit != 0).map(|(_, time)| time));
     };
     if format & GROUP == 0 {
         words.push(event.count());

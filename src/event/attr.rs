@@ -9,21 +9,13 @@ use perf_event_open_sys::bindings as sys;
 
 use crate::address::RuntimeAddr;
 use crate::record::control::Delivery;
+use crate::record::counted::Counted;
 
 pub use sys::perf_event_attr as Attr;
 
 /// An execute breakpoint's `bp_len` must be `sizeof(long)`, whatever the instruction's length
 /// (Linux `arch/x86/kernel/hw_breakpoint.c`, `arch_build_bp_info`); anything else is EINVAL.
 const EXECUTE_LENGTH: u64 = 8;
-
-/// Which hardware event the `instructions` engine counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// `PERF_COUNT_HW_INSTRUCTIONS`: the kernel picks this CPU's encoding.
-    Instructions,
-    /// A raw encoding, event and umask as in the vendor's manual (`PERF_TYPE_RAW`).
-    Raw(u64),
-}
 
 /// The standing breakpoint on a traced function's entry, in every thread, those to come included.
 ///
@@ -55,18 +47,32 @@ pub fn guard(address: RuntimeAddr, tag: u64) -> Attr {
     step(address, Delivery::Sigtrap, tag)
 }
 
-/// The counter of retired user instructions that overflows every `period` of them.
+/// The counter of what `event` does in user mode that overflows every `period` times.
 ///
 /// Starts disabled for either delivery, because the counter would count the rest of its own opening.
 #[must_use]
-pub fn instructions(event: Counted, period: u64, delivery: Delivery, tag: u64) -> Attr {
+pub fn counter(event: Counted, period: u64, delivery: Delivery, tag: u64) -> Attr {
     let mut attr = user_only(period);
+    let hardware = |id| (sys::PERF_TYPE_HARDWARE, u64::from(id));
     (attr.type_, attr.config) = match event {
-        Counted::Instructions => (sys::PERF_TYPE_HARDWARE, u64::from(sys::PERF_COUNT_HW_INSTRUCTIONS)),
+        Counted::Instructions => hardware(sys::PERF_COUNT_HW_INSTRUCTIONS),
+        Counted::Branches => hardware(sys::PERF_COUNT_HW_BRANCH_INSTRUCTIONS),
+        Counted::Cycles => hardware(sys::PERF_COUNT_HW_CPU_CYCLES),
         Counted::Raw(encoding) => (sys::PERF_TYPE_RAW, encoding),
     };
     deliver(&mut attr, delivery, tag);
     attr.set_disabled(1);
+    attr
+}
+
+/// [`counter`] as the `instructions` engine steps with it, to be read with [`super::ioctl::reading`].
+#[must_use]
+pub fn stepping_counter(event: Counted, period: u64, delivery: Delivery, tag: u64) -> Attr {
+    let mut attr = counter(event, period, delivery, tag);
+    // It must not share a counter with others, or steps would go uncounted: it has one, or fails where one can see it.
+    attr.set_pinned(1);
+    // On a core of another type it counts nothing, which only these two say.
+    attr.read_format = u64::from(sys::PERF_FORMAT_TOTAL_TIME_ENABLED | sys::PERF_FORMAT_TOTAL_TIME_RUNNING);
     attr
 }
 
@@ -148,7 +154,14 @@ mod tests {
 
     #[test]
     fn raw_counter_keeps_its_encoding() {
-        let attr = instructions(Counted::Raw(0x01c0), 1000, Delivery::Fasync, 0);
+        let attr = counter(Counted::Raw(0x01c0), 1000, Delivery::Fasync, 0);
         assert_eq!((attr.type_, attr.config, attr.sample_period, attr.disabled()), (4, 0x01c0, 1000, 1));
+    }
+
+    #[test]
+    fn a_counter_to_step_with_is_pinned_and_tells_its_times() {
+        let attr = stepping_counter(Counted::Branches, 3, Delivery::Sigtrap, 5);
+        assert_eq!((attr.type_, attr.config, attr.pinned(), attr.read_format), (0, 4, 1, 3));
+        assert_eq!(counter(Counted::Branches, 3, Delivery::Sigtrap, 5).pinned(), 0);
     }
 }

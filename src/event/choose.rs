@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::attr::Counted;
 use super::error::{Cause, OpenError, Wanted};
 use super::kernel::{REGRESSIONS, Version};
 use super::probe::failure::{Failure, Fired};
 use super::probe::{breakpoint, counter, registers, trap_flag, trigger};
 use super::rearm;
 use crate::record::control::{Delivery, Engine, Rearm};
+use crate::record::counted::Counted;
 
 /// An engine and a delivery that work here, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,11 @@ pub trait Machine {
 }
 
 /// This machine, by trying.
-pub struct Here;
+#[derive(Default)]
+pub struct Here {
+    /// What the `instructions` engine is to count.
+    pub counted: Counted,
+}
 
 impl Machine for Here {
     fn kernel(&mut self) -> Option<Version> {
@@ -83,7 +87,7 @@ impl Machine for Here {
         trap_flag::steps()
     }
     fn counter(&mut self, delivery: Delivery) -> Result<Fired, Failure> {
-        counter::overflows(Counted::Instructions, delivery)
+        counter::overflows(self.counted, delivery)
     }
 }
 
@@ -92,7 +96,7 @@ impl Machine for Here {
 /// # Errors
 /// A [`ChooseError`] that names the errno, its cause and the next command.
 pub fn choose(engine: Option<Engine>, delivery: Option<Delivery>) -> Result<Choice, ChooseError> {
-    choose_on(&mut Here, engine, delivery)
+    choose_on(&mut Here::default(), engine, delivery)
 }
 
 /// [`choose`] for any machine.

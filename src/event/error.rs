@@ -7,6 +7,7 @@ use nix::errno::Errno as Name;
 use super::environment::{Environment, Seccomp};
 use super::kernel::{self, Version};
 use crate::raw::Errno;
+use crate::record::counted::Counted;
 
 /// What was to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Wanted {
     Trigger,
     Step,
     Guard,
-    Instructions,
+    Counter(Counted),
 }
 
 /// What made the kernel refuse.
@@ -32,6 +33,10 @@ pub enum Cause {
     NoPerf,
     /// No PMU: usual in virtual machines.
     NoPmu,
+    /// There is one, and it lacks this event.
+    NotCounted,
+    /// The CPU counts it only over periods from this one on.
+    SmallestPeriod(u64),
     /// The kernel is built without hardware breakpoints, or the hypervisor hides the debug registers.
     NoBreakpoints,
     /// All four debug registers are taken.
@@ -73,7 +78,7 @@ impl OpenError {
     #[must_use]
     pub fn explain(errno: Errno, wanted: Wanted, environment: &Environment) -> Self {
         let filtered = environment.seccomp == Seccomp::Filter;
-        let hardware = wanted == Wanted::Instructions;
+        let hardware = matches!(wanted, Wanted::Counter(_));
         let cause = match errno.0 {
             // The settings answer EACCES; EPERM is what container profiles choose.
             libc::EPERM if filtered => Cause::Seccomp,
@@ -122,6 +127,10 @@ impl OpenError {
             Cause::NoPmu => {
                 "use --engine breakpoint, which needs no PMU; or have the host pass a vPMU on (QEMU: -cpu host,pmu=on)"
             }
+            Cause::NotCounted => "ask for an event that this PMU has (perf list hw), or leave --event off",
+            Cause::SmallestPeriod(_) => {
+                "use --engine breakpoint: what runs in so long a period cannot be told step by step"
+            }
             Cause::NoBreakpoints => {
                 "boot a kernel built with CONFIG_HAVE_HW_BREAKPOINT=y and CONFIG_PERF_EVENTS=y"
             }
@@ -157,7 +166,8 @@ impl fmt::Display for Wanted {
             Self::Trigger => "the trigger breakpoint",
             Self::Step => "the step breakpoint",
             Self::Guard => "the return guard",
-            Self::Instructions => "the instruction counter",
+            Self::Counter(Counted::Instructions) => "the instruction counter",
+            Self::Counter(event) => return write!(f, "a counter of {event}"),
         })
     }
 }
@@ -175,6 +185,8 @@ impl fmt::Display for Cause {
             }
             Self::NoPerf => f.write_str("this kernel has no perf events"),
             Self::NoPmu => f.write_str("no PMU here"),
+            Self::NotCounted => f.write_str("the PMU here does not count that event"),
+            Self::SmallestPeriod(period) => write!(f, "this CPU's smallest period is {period}"),
             Self::NoBreakpoints => f.write_str("no hardware breakpoints here"),
             Self::DebugRegistersTaken => f.write_str("all four debug registers are taken"),
             Self::CounterTaken => f.write_str("the counter is taken by another user of the PMU"),
@@ -196,6 +208,7 @@ impl fmt::Display for Cause {
 mod tests {
     use super::*;
 
+    const COUNTER: Wanted = Wanted::Counter(Counted::Instructions);
     const PLAIN: Environment = Environment {
         paranoid: Some(2),
         seccomp: Seccomp::Off,
@@ -231,11 +244,11 @@ mod tests {
 
     #[test]
     fn the_same_errno_means_different_things_for_counter_and_breakpoint() {
-        assert_eq!(cause(libc::ENOENT, Wanted::Instructions, &PLAIN), Cause::NoPmu);
+        assert_eq!(cause(libc::ENOENT, COUNTER, &PLAIN), Cause::NoPmu);
         assert_eq!(cause(libc::ENOENT, Wanted::Step, &PLAIN), Cause::NoBreakpoints);
-        assert_eq!(cause(libc::EOPNOTSUPP, Wanted::Instructions, &PLAIN), Cause::NoInterrupt);
+        assert_eq!(cause(libc::EOPNOTSUPP, COUNTER, &PLAIN), Cause::NoInterrupt);
         assert_eq!(cause(libc::ENOSPC, Wanted::Step, &PLAIN), Cause::DebugRegistersTaken);
-        assert_eq!(cause(libc::EBUSY, Wanted::Instructions, &PLAIN), Cause::CounterTaken);
+        assert_eq!(cause(libc::EBUSY, COUNTER, &PLAIN), Cause::CounterTaken);
     }
 
     #[test]

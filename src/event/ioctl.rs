@@ -102,6 +102,51 @@ pub fn id(event: RawFd) -> Result<u64, Errno> {
     Ok(id)
 }
 
+/// What a counter of [`super::attr::stepping_counter`] says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    pub count: u64,
+    /// Nanoseconds it was enabled, and it was on the PMU.
+    pub enabled: u64,
+    pub running: u64,
+}
+
+/// Reads a counter of [`super::attr::stepping_counter`].
+///
+/// # Errors
+/// EBADF for a descriptor that the program closed. EBUSY where no counter was free for a pinned event: it reads as end
+/// of file (`perf_event_open(2)`, "pinned").
+#[inline(always)]
+pub fn reading(event: RawFd) -> Result<Reading, Errno> {
+    let mut words = [0u64; 3];
+    // SAFETY:
+    // - with that `read_format` the kernel writes these 24 bytes, or nothing.
+    let read = unsafe { syscall(libc::SYS_read, [event as u64, words.as_mut_ptr() as u64, 24, 0, 0, 0]) }?;
+    let [count, enabled, running] = words;
+    if read == 0 { Err(Errno(libc::EBUSY)) } else { Ok(Reading { count, enabled, running }) }
+}
+
+impl Reading {
+    /// What has come since `before`.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            count: self.count.wrapping_sub(before.count),
+            enabled: self.enabled.wrapping_sub(before.enabled),
+            running: self.running.wrapping_sub(before.running),
+        }
+    }
+
+    /// Thousandths of the time enabled in which it counted; `None` where that was all of it, as far as two stops can
+    /// tell. The kernel shares counters out by the tick, which is some thousand steps: a counter that was not there has
+    /// missed most of a step, and less than half of one is the kernel's own bookkeeping.
+    #[must_use]
+    pub const fn per_mille_counted(&self) -> Option<u64> {
+        let missed = self.enabled.saturating_sub(self.running);
+        if missed * 2 > self.enabled { Some(self.running * 1000 / self.enabled) } else { None }
+    }
+}
+
 /// How often the event has occurred: hits of a breakpoint, those behind a blocked signal included.
 ///
 /// # Errors
@@ -110,7 +155,7 @@ pub fn id(event: RawFd) -> Result<u64, Errno> {
 pub fn count(event: RawFd) -> Result<u64, Errno> {
     let mut value = 0u64;
     // SAFETY:
-    // - without a `read_format` (none of ours has one) the kernel writes exactly these 8 bytes.
+    // - without a `read_format` (only a counter to step with has one) the kernel writes exactly these 8 bytes.
     unsafe { syscall(libc::SYS_read, [event as u64, (&raw mut value) as u64, 8, 0, 0, 0]) }?;
     Ok(value)
 }
@@ -126,6 +171,20 @@ fn call(event: RawFd, request: u64, argument: u64) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counter_that_was_not_there_is_told_from_one_that_was() {
+        let step = |enabled, running| Reading { count: 0, enabled, running }.per_mille_counted();
+        assert_eq!(step(4_000, 4_000), None);
+        assert_eq!(step(4_000, 3_700), None, "the kernel's clocks are not read at one moment");
+        assert_eq!(step(4_000_000, 4_000), Some(1), "it shared, or was taken off the PMU");
+        assert_eq!(step(4_000, 0), Some(0), "a core type on which it does not count");
+        assert_eq!(step(0, 0), None);
+        assert_eq!(step(5, 9), None);
+        let base = Reading { count: 7, enabled: 100, running: 90 };
+        let now = Reading { count: 9, enabled: 160, running: 150 };
+        assert_eq!(now.since(&base), Reading { count: 2, enabled: 60, running: 60 });
+    }
 
     #[test]
     fn numbers_are_those_of_the_kernel_header() {

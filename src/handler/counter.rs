@@ -1,74 +1,146 @@
-//! The instruction counter of one thread: what ran since it was armed, by its own count.
+//! The counter of one thread that the `instructions` engine steps with: what ran since it was armed, by its own count.
 
 use super::own_event::OwnEvent;
 use super::process::Process;
-use crate::event::{attr, ioctl};
+use crate::address::RuntimeAddr;
+use crate::event::attr;
+use crate::event::ioctl::{self, Reading};
 use crate::raw::Errno;
-use crate::record::control::Settings;
+use crate::record::counted::Counting;
 
 /// Comes back in `si_perf_data` with sigtrap delivery.
 pub const COUNTER_TAG: u64 = 0x6f76_7374_636e_7472;
+
+/// A period that no handler's beginning lasts.
+const NO_PERIOD: u64 = 1 << 40;
 
 /// A counter that is armed by the handler's tail, and by nothing else.
 pub(super) struct Counter {
     event: OwnEvent,
     /// What it had when it was armed.
-    base: u64,
+    base: Reading,
     /// The tail has armed it, or is about to.
     armed: bool,
-    /// Overflows whose signal is still to come, though the stop was taken by another one.
-    pub(super) overdue: u32,
     /// Overflows in a row after which nothing had retired.
     pub(super) zero_steps: u64,
+    /// A breakpoint's stop that comes again, to measure what the handler's beginning adds to the count.
+    pub(super) again: Option<Again>,
 }
 
-/// What was counted from arming to a stop.
+/// A stop that came before the counter's, and is repeated in place.
+#[derive(Clone, Copy)]
+pub(super) struct Again {
+    pub(super) at: RuntimeAddr,
+    /// What the first stop found.
+    pub(super) first: Counted,
+    /// The counter's signal has come since: it had been held back by the handler of the first stop.
+    pub(super) signalled: bool,
+}
+
+/// What was counted from arming to a stop, in counts of the event.
 #[derive(Clone, Copy)]
 pub(super) struct Counted {
-    /// Instructions of the program.
+    /// Of the program; of a stop that another signal took while the counter ran, of the handler's beginning, too.
     pub(super) retired: u64,
     /// The period is over: a signal has come or is to come.
     pub(super) overflowed: bool,
+    pub(super) counter: State,
+    /// Thousandths of the time in which it counted, where that was not all of it.
+    pub(super) partly: Option<u64>,
+}
+
+/// How a stop finds the counter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It counted up to the handler.
+    Running,
+    /// An overflow had stopped it.
+    Stopped,
+}
+
+/// Whose signal is being taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    Counters,
+    Anothers,
 }
 
 impl Counter {
     pub(super) const fn closed() -> Self {
-        Self { event: OwnEvent::none(), base: 0, armed: false, overdue: 0, zero_steps: 0 }
+        Self {
+            event: OwnEvent::none(),
+            base: Reading { count: 0, enabled: 0, running: 0 },
+            armed: false,
+            zero_steps: 0,
+            again: None,
+        }
     }
 
     /// Has the tail arm it.
     ///
     /// # Errors
-    /// What perf_event_open(2), fcntl(2) or the ioctl said.
+    /// What perf_event_open(2), fcntl(2) or the ioctl said; EBUSY where the PMU had no counter left.
     ///
     /// # Signal safety
     /// Raw system calls.
     pub(super) fn arm(&mut self, process: &Process) -> Result<(), Errno> {
+        self.arm_for(process, process.settings.counting.period)
+    }
+
+    /// Has the tail arm it without an overflow, to count the beginning of a handler that is entered again at once.
+    ///
+    /// # Errors
+    /// As [`Self::arm`].
+    ///
+    /// # Signal safety
+    /// Raw system calls.
+    pub(super) fn arm_to_measure(&mut self, process: &Process, again: Again) -> Result<(), Errno> {
+        self.arm_for(process, NO_PERIOD)?;
+        self.again = Some(again);
+        Ok(())
+    }
+
+    fn arm_for(&mut self, process: &Process, period: u64) -> Result<(), Errno> {
         if !self.event.is_open() {
-            let Settings { period, delivery, .. } = process.settings;
-            let attr = attr::instructions(attr::Counted::Instructions, period, delivery, COUNTER_TAG);
+            let Counting { event, period, .. } = process.settings.counting;
+            let delivery = process.settings.delivery;
+            let attr = attr::stepping_counter(event, period, delivery, COUNTER_TAG);
             self.event.open(&attr, delivery, process.fasync_signal)?;
         }
-        self.base = ioctl::count(self.event.fd())?;
+        self.base = ioctl::reading(self.event.fd())?;
         // What an overflow ran over is taken off the next period, unless the period is set anew.
-        ioctl::period(self.event.fd(), process.settings.period)?;
+        ioctl::period(self.event.fd(), period)?;
         self.armed = true;
         Ok(())
     }
 
-    /// Stops it at the handler's beginning: how many of the program's instructions it has counted since it was armed;
-    /// `None` when it was not.
-    pub(super) fn stop(&mut self, process: &Process) -> Option<Counted> {
+    /// Stops it at the handler's beginning: what it has counted since it was armed; `None` when it was not.
+    pub(super) fn stop(&mut self, process: &Process, taken: Taken) -> Option<Counted> {
         if !std::mem::take(&mut self.armed) {
             return None;
         }
-        let _ = ioctl::disable(self.event.fd());
-        let counted = ioctl::count(self.event.fd()).ok()?.wrapping_sub(self.base);
-        let overflowed = counted >= process.settings.period;
-        if overflowed {
-            self.overdue += 1;
-        }
-        Some(Counted { retired: counted.saturating_sub(process.settings.tail), overflowed })
+        let fd = self.event.fd();
+        let (reading, state) = match taken {
+            Taken::Counters => {
+                let _ = ioctl::disable(fd);
+                (ioctl::reading(fd).ok()?, State::Stopped)
+            }
+            // Two readings tell whether it still counts: the second call at least is counted.
+            Taken::Anothers => {
+                let reading = ioctl::reading(fd).ok()?;
+                let _ = ioctl::disable(fd);
+                let ran_on = ioctl::reading(fd).ok()?.count != reading.count;
+                (reading, if ran_on { State::Running } else { State::Stopped })
+            }
+        };
+        let since = reading.since(&self.base);
+        let Counting { tail, period, .. } = process.settings.counting;
+        Some(Counted {
+            retired: since.count.saturating_sub(tail),
+            overflowed: since.count >= period,
+            counter: state,
+            partly: since.per_mille_counted(),
+        })
     }
 
     /// The descriptor that the tail is to re-arm, or -1.
@@ -79,6 +151,7 @@ impl Counter {
     /// Takes back what [`Self::arm`] asked for.
     pub(super) fn disarm(&mut self) {
         self.armed = false;
+        self.again = None;
     }
 
     pub(super) fn close(&mut self) {

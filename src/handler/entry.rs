@@ -4,8 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::code::name_target;
-use super::counter::COUNTER_TAG;
+use super::counter::{Again, COUNTER_TAG, Taken};
 use super::crossing;
 use super::deliver::deliver;
 use super::dispatch;
@@ -195,7 +194,9 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved
         }
         return sender != Sender::TrapFlag;
     };
-    let counted = thread.counter.stop(process);
+    let taken = if sender == Sender::Counter { Taken::Counters } else { Taken::Anothers };
+    let counted = thread.counter.stop(process, taken);
+    let again = thread.counter.again.take();
     let owed = sender == Sender::TrapFlag && thread.trap_flag && thread.program_trap_flag;
     thread.learn_trap_flag(&saved);
     if let Some(patched) = thread.stepping_over.filter(|patched| *patched != rip) {
@@ -221,14 +222,13 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved
     if stepper.thread.narrow && sender == Sender::TrapFlag {
         stepper.step_narrow();
     } else if sender == Sender::Counter {
-        let late = counted.is_none_or(|counted| !counted.overflowed);
-        stepper.thread.counter.overdue = stepper.thread.counter.overdue.saturating_sub(1);
-        match counted {
+        match (counted, again) {
             _ if stepper.thread.phase != Phase::Stepping => stepper.pass_standing(),
-            // The stop that it stands for was taken by another signal.
-            _ if late => stepper.await_stop(stepper.thread.expected, false),
-            Some(counted) => stepper.overflowed(counted.retired),
-            None => stepper.pass_standing(),
+            // The stop that it stands for was taken by a breakpoint, which comes once more.
+            (_, Some(again)) if again.at == rip => stepper.come_again(Again { signalled: true, ..again }),
+            (Some(counted), _) if counted.overflowed => stepper.overflowed(counted),
+            // The same, and stepping has gone on from it.
+            _ => stepper.await_stop(stepper.thread.expected, false),
         }
     } else if asynchronous {
         if traced {
@@ -240,6 +240,11 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved
             count_entry(process, true);
         }
         stepper.prove(Verdict::Exact);
+    } else if let Some(counted) = counted
+        && sender == Sender::Standing
+        && stepper.comes_first(is_entry)
+    {
+        stepper.stopped_before(counted, again);
     } else if is_entry {
         enter(stepper);
     } else if stepper.thread.guard.at() == Some(rip) && stepper.call_is_over() {
@@ -249,7 +254,7 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved
     } else if let Some(counted) = counted
         && stepper.thread.phase == Phase::Stepping
     {
-        stepper.overflowed(counted.retired);
+        stepper.overflowed(counted);
     } else {
         // A breakpoint on the way: a native stretch that passes its own resume address deeper down.
         stepper.pass_standing();
@@ -336,6 +341,14 @@ impl Stepper<'_> {
         here && (self.thread.phase == Phase::Stepping || self.thread.frames.top().is_some_and(awaited))
     }
 
+    /// Whether a standing breakpoint on the way that the counter was to step along has come first: the return guard, or
+    /// the entry of a nested call.
+    fn comes_first(&self, is_entry: bool) -> bool {
+        let nested = is_entry && !self.call_is_over_at_entry();
+        let returned = self.thread.guard.at() == Some(self.saved.rip()) && self.call_is_over();
+        self.thread.phase == Phase::Stepping && !self.thread.pending.rows().is_empty() && (nested || returned)
+    }
+
     /// Whether RSP says that the outermost call has returned.
     fn call_is_over(&self) -> bool {
         let rsp = self.saved.rsp();
@@ -407,9 +420,7 @@ impl Stepper<'_> {
             let _ = self.thread.writer.sync(&self.process.buffer, &registers);
             self.arrive(verdict);
         } else {
-            self.thread.registers = registers;
-            let _ = name_target(self.process, self.tid, registers.rip);
-            self.go_native(registers.rip);
+            self.run_natively(registers);
         }
     }
 

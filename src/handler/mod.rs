@@ -41,4 +41,5 @@ mod stepper;
 mod system_call;
 mod thread;
 mod unfollowed;
+mod way;
 pub mod wrapper;

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "the frame that the kernel has built for the program's handler")]
 
+use super::counter::Taken;
 use super::frames::Frame;
 use super::nesting::Interruption;
 use super::patch::Home;
@@ -42,7 +43,8 @@ pub(super) fn begin(process: &'static Process, signal: i32, mut saved: Saved<'_>
 pub(super) fn follow(process: &'static Process, signal: i32, blocks: u64, saved: Saved<'_>) -> bool {
     let tid = raw::gettid();
     let Some(thread) = process.threads.find(tid) else { return false };
-    let _ = thread.counter.stop(process);
+    let _ = thread.counter.stop(process, Taken::Anothers);
+    thread.counter.again = None;
     let traced = thread.phase.is_traced() && !thread.nesting.is_full();
     let mut stepper = Stepper { process, thread, saved, tid };
     if traced {

@@ -1,103 +1,192 @@
-//! More than one instruction between two overflows: the way control took, if only one has that length.
+//! More than one instruction between two stops of the counter: the way control took, if only one fits what was counted.
 
+use super::counter::{Again, Counted, State};
 use super::entry::count_entry;
 use super::pending::PendingRow;
 use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
 use super::thread::Phase;
+use super::way::{LONGEST, Length, Search, Way, is_branch};
 use super::wrapper;
-use crate::address::RuntimeAddr;
-use crate::image::class::Class;
-use crate::image::static_successor::{StaticSuccessors, static_successors};
+use crate::record::counted::Unit;
 use crate::record::marker::LostReason;
 use crate::record::verdict::Verdict;
-use crate::registers::RSP;
+use crate::registers::{RSP, flag};
 
-/// Longest way that is looked for, in instructions.
-const LONGEST: usize = 60;
-/// Instructions looked at in one search.
-const PATIENCE: u32 = 2048;
 /// Overflows in a row with nothing retired after which the stepper gives up.
 const WATCHDOG: u64 = 1000;
 
-/// A way from one instruction to another: `nodes[0..=steps]`.
-#[derive(Clone)]
-struct Way {
-    nodes: [RuntimeAddr; LONGEST + 1],
-    steps: usize,
-}
-
-/// How many ways there are.
-enum Search {
-    None,
-    One,
-    Many,
-}
-
 impl Stepper<'_> {
-    /// The counter has overflowed, `retired` instructions after it was armed by its own account.
+    /// The counter has overflowed, and its signal is being taken.
     ///
     /// # Signal safety
-    /// As `Stepper::arrive`; the search decodes at most [`PATIENCE`] instructions.
-    pub(super) fn overflowed(&mut self, retired: u64) {
+    /// As `Stepper::arrive`; each search decodes a bounded number of instructions.
+    pub(super) fn overflowed(&mut self, counted: Counted) {
         if wrapper::contains(self.saved.rip()) {
             // A signal of the program's came first; its wrapper is about to trap, which says what was interrupted.
             return self.pass_standing();
         }
-        let wanted = self.process.settings.period - self.process.settings.tail;
+        if let Some(share) = counted.partly {
+            return self.lose(LostReason::NotCounting, share);
+        }
+        let retired = counted.retired;
         let Some(first) = self.thread.pending.rows().first().map(|row| row.fetched.address()) else {
-            return self.lose_path(retired);
+            return self.lose(LostReason::PathUnknown, retired);
         };
-        let (rip, next) = (self.saved.rip(), self.thread.expected);
-        let longest = usize::try_from(retired).unwrap_or(usize::MAX).min(LONGEST);
-        // An interrupt or a fault adds to the count, so a shorter way may be the true one; never a longer one.
-        let mut way = Way { nodes: [RuntimeAddr(0); LONGEST + 1], steps: 0 };
-        for length in (1..=longest).rev() {
-            match self.search(next, length - 1, rip, &mut way) {
-                Search::None => {}
-                Search::Many => return self.lose_path(retired),
-                Search::One => {
-                    let ahead = retired - length as u64;
-                    self.process.progress.note_overcount(ahead);
-                    return self.follow(&way, length as u64, wanted);
-                }
+        let mut way = Way::new();
+        match self.way_of(retired, &mut way) {
+            (Search::One, ahead) => {
+                self.process.progress.note_overcount(ahead);
+                self.follow(&way);
+            }
+            (Search::None, _) if self.saved.rip() == first => self.nothing_retired(retired),
+            _ => self.lose(LostReason::PathUnknown, retired),
+        }
+    }
+
+    /// A standing breakpoint's stop has come before the counter's: what was counted includes the beginning of this
+    /// handler. Comes back here at once, with nothing run in between, to find out how much that is, and whether the
+    /// counter's signal was held back by this handler.
+    ///
+    /// # Signal safety
+    /// As `Stepper::overflowed`.
+    pub(super) fn stopped_before(&mut self, counted: Counted, again: Option<Again>) {
+        let rip = self.saved.rip();
+        match again {
+            Some(again) if again.at == rip => self.stopped_again(again, counted.retired),
+            _ => self.come_again(Again { at: rip, first: counted, signalled: false }),
+        }
+    }
+
+    /// Has the breakpoint at RIP fire once more.
+    pub(super) fn come_again(&mut self, again: Again) {
+        if let Err(errno) = self.thread.counter.arm_to_measure(self.process, again) {
+            return self.mute(LostReason::Rearm, errno.0 as u64);
+        }
+        self.saved.set_flag(flag::RF, false);
+    }
+
+    /// The breakpoint has fired again, and the counter has counted this handler's `beginning`.
+    fn stopped_again(&mut self, again: Again, beginning: u64) {
+        let Again { first, signalled, .. } = again;
+        if let Some(share) = first.partly {
+            return self.lose(LostReason::NotCounting, share);
+        }
+        let mut way = Way::new();
+        let without = first.retired.saturating_sub(beginning);
+        let found = match (self.process.settings.counting.unit, first.counter) {
+            (Unit::Other, _) => self.way_of(0, &mut way).0,
+            (_, State::Running) => self.way_of(without, &mut way).0,
+            // It ran out of its period on the way here, or in the beginning of the handler.
+            (_, State::Stopped) if signalled => self.only_way_of(without..=first.retired, &mut way),
+            (_, State::Stopped) => {
+                self.process.progress.note_lost_signal();
+                return self.lose(LostReason::SignalLost, 1);
+            }
+        };
+        match found {
+            Search::One => self.follow(&way),
+            // Of what was counted, nobody knows how much is this handler's.
+            _ if first.counter == State::Stopped => self.lose(self.came_upon(), 0),
+            Search::None | Search::Many => self.lose(LostReason::PathUnknown, without),
+        }
+    }
+
+    /// What it is called that control is at this breakpoint, and not where the counter was to stop it.
+    fn came_upon(&self) -> LostReason {
+        if self.process.function_at(self.saved.rip()).is_some() {
+            LostReason::Resumed
+        } else {
+            LostReason::ReturnedUnseen
+        }
+    }
+
+    /// The way from the pending instruction to RIP on which `retired` counts were made, or the longest that is shorter:
+    /// an interrupt or a fault adds to the count. By how many it is shorter.
+    fn way_of(&self, retired: u64, way: &mut Way) -> (Search, u64) {
+        if self.process.settings.counting.unit == Unit::Other {
+            return (self.search(self.thread.expected, Length::Any, self.saved.rip(), way), 0);
+        }
+        for counts in (0..=retired.min(LONGEST as u64)).rev() {
+            let found = self.search_counted(counts, way);
+            if found != Search::None {
+                return (found, retired - counts);
             }
         }
-        if rip == first {
-            return self.nothing_retired(retired);
+        (Search::None, 0)
+    }
+
+    /// The way from the pending instruction to RIP, if it is the only one of those with so many counts.
+    fn only_way_of(&self, counts: std::ops::RangeInclusive<u64>, way: &mut Way) -> Search {
+        let (least, most) = counts.into_inner();
+        if most > LONGEST as u64 {
+            return Search::Many;
         }
-        self.lose_path(retired);
+        let mut all = Search::None;
+        let mut other = Way::new();
+        for counts in least..=most {
+            let into = if all == Search::None { &mut *way } else { &mut other };
+            all = match (all, self.search_counted(counts, into)) {
+                (all, Search::None) => all,
+                (Search::None, Search::One) => Search::One,
+                _ => return Search::Many,
+            };
+        }
+        all
+    }
+
+    /// Ways on which so many counts were made, the pending instruction's included.
+    fn search_counted(&self, counts: u64, way: &mut Way) -> Search {
+        let Some(first) = self.thread.pending.rows().first() else { return Search::None };
+        let own = match self.process.settings.counting.unit {
+            Unit::Branch => u64::from(is_branch(first.fetched.class)),
+            Unit::Instruction | Unit::Other => 1,
+        };
+        let Some(left) = counts.checked_sub(own) else { return Search::None };
+        let length = match self.process.settings.counting.unit {
+            Unit::Instruction => Length::Instructions(usize::try_from(left).unwrap_or(LONGEST)),
+            Unit::Branch => Length::Branches(left),
+            Unit::Other => Length::Any,
+        };
+        self.search(self.thread.expected, length, self.saved.rip(), way)
     }
 
     /// Writes the rows on the way and goes on from its end.
-    fn follow(&mut self, way: &Way, length: u64, wanted: u64) {
+    fn follow(&mut self, way: &Way) {
+        let counting = self.process.settings.counting;
         self.thread.counter.zero_steps = 0;
         let first = self.thread.pending.rows().first().copied();
         let mut rsp = first.map(|row| rsp_after(&row.fetched, self.thread.registers.general[RSP]));
         let mut known = first.is_some_and(|row| !moves_stack_unseen(&row.fetched));
-        for pair in way.nodes.get(..=way.steps).unwrap_or(&[]).windows(2) {
-            let &[at, next] = pair else { break };
-            let Ok(fetched) = self.fetch(at) else { return self.lose_path(length) };
+        let counts = |class| counting.unit != Unit::Branch || is_branch(class);
+        let mut counted = first.map_or(0, |row| u64::from(counts(row.fetched.class)));
+        // Instructions behind the one that the counter was to stop at.
+        let mut late = 0;
+        for (at, next) in way.steps() {
+            let Ok(fetched) = self.fetch(at) else { return self.lose(LostReason::PathUnknown, way.count()) };
             if known && let Some(rsp) = rsp {
                 self.thread.frames.pop_above(rsp, self.thread.bounds);
             }
             let depth = self.thread.frames.depth();
             if depth < 0 || !self.thread.pending.push(PendingRow { fetched, next, depth }) {
-                return self.lose_path(length);
+                return self.lose(LostReason::PathUnknown, way.count());
             }
             if let Some(rsp) = &mut rsp {
                 self.note_call(&fetched, *rsp);
                 *rsp = rsp_after(&fetched, *rsp);
             }
             known &= !moves_stack_unseen(&fetched);
+            late += u32::from(counted >= counting.wanted());
+            counted += u64::from(counts(fetched.class));
         }
         // The counter has stopped the thread before the trigger could.
         if self.process.function_at(self.saved.rip()).is_some() {
             count_entry(self.process, true);
         }
-        let skid = length.saturating_sub(wanted);
-        self.prove(match u32::try_from(skid) {
-            Ok(0) | Err(_) => Verdict::Exact,
-            Ok(skid) => Verdict::Skid(skid),
+        self.prove(match (counting.unit, late) {
+            // Nobody can say where it had to stop.
+            (Unit::Other, _) => Verdict::Reconstructed,
+            (_, 0) => Verdict::Exact,
+            (_, late) => Verdict::Skid(late),
         });
     }
 
@@ -113,9 +202,9 @@ impl Stepper<'_> {
         self.await_stop(self.thread.expected, false);
     }
 
-    /// `retired` rows are missing; stepping goes on where control is.
-    fn lose_path(&mut self, retired: u64) {
-        self.note_lost_rows(LostReason::PathUnknown, retired);
+    /// Rows are missing; stepping goes on where control is.
+    fn lose(&mut self, reason: LostReason, detail: u64) {
+        self.note_lost_rows(reason, detail);
         self.thread.counter.zero_steps = 0;
         self.thread.pending.clear();
         self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
@@ -125,98 +214,5 @@ impl Stepper<'_> {
         if self.thread.phase != Phase::Muted {
             self.continue_here(Verdict::Lost);
         }
-    }
-
-    /// Looks for ways of exactly `steps` instructions from `from` to `to`, in scope all along; `found` becomes one.
-    fn search(&self, from: RuntimeAddr, steps: usize, to: RuntimeAddr, found: &mut Way) -> Search {
-        let mut way = Way { nodes: [RuntimeAddr(0); LONGEST + 1], steps };
-        let mut tried = [0_u8; LONGEST + 1];
-        let mut ways = Search::None;
-        let mut looked_at = 0;
-        let mut depth = 0;
-        set(&mut way.nodes, 0, from);
-        loop {
-            let here = way.nodes.get(depth).copied().unwrap_or(to);
-            let next = if depth == steps {
-                if here == to {
-                    if !matches!(ways, Search::None) {
-                        return Search::Many;
-                    }
-                    ways = Search::One;
-                    found.clone_from(&way);
-                }
-                None
-            } else {
-                looked_at += 1;
-                if looked_at > PATIENCE {
-                    return Search::Many;
-                }
-                let turn = tried.get(depth).copied().unwrap_or(2);
-                set(&mut tried, depth, turn + 1);
-                self.turn(&way, depth, turn)
-            };
-            match next {
-                Some(next) => {
-                    depth += 1;
-                    set(&mut way.nodes, depth, next);
-                    set(&mut tried, depth, 0);
-                }
-                // The other way out of this instruction, or back to the one before.
-                None if depth < steps && tried.get(depth).is_some_and(|turn| *turn < 2) => {}
-                None => match depth.checked_sub(1) {
-                    Some(before) => depth = before,
-                    None => return ways,
-                },
-            }
-        }
-    }
-
-    /// The first (0) or second (1) way out of the instruction at `way.nodes[depth]`.
-    fn turn(&self, way: &Way, depth: usize, turn: u8) -> Option<RuntimeAddr> {
-        let at = way.nodes.get(depth).copied()?;
-        if turn > 1 || !self.stays_in_scope(at) {
-            return None;
-        }
-        let fetched = super::code::peek(self.process, at).ok()?;
-        match static_successors(&fetched.instruction) {
-            StaticSuccessors::One(only) if turn == 0 => Some(only),
-            StaticSuccessors::Two { taken, fall_through } => {
-                // The same address both ways is one way.
-                let second = if taken == fall_through { None } else { Some(fall_through) };
-                if turn == 0 { Some(taken) } else { second }
-            }
-            // The counter takes all iterations for one instruction.
-            StaticSuccessors::Repeats { fall_through, .. } if turn == 0 => Some(fall_through),
-            StaticSuccessors::Anywhere if turn == 0 && fetched.class == Class::Return => {
-                self.return_target(way, depth)
-            }
-            _ => None,
-        }
-    }
-
-    /// Where the `ret` at `way.nodes[depth]` goes: behind the call on the way that it belongs to, or to the open
-    /// frame.
-    fn return_target(&self, way: &Way, depth: usize) -> Option<RuntimeAddr> {
-        let mut unmatched = 0;
-        for at in way.nodes.get(..depth)?.iter().rev() {
-            let fetched = super::code::peek(self.process, *at).ok()?;
-            match fetched.class {
-                Class::Return => unmatched += 1,
-                Class::Call { .. } if unmatched == 0 => return Some(fetched.fall_through()),
-                Class::Call { .. } => unmatched -= 1,
-                _ => {}
-            }
-        }
-        let first = self.thread.pending.rows().first()?;
-        if first.fetched.class == Class::Return {
-            unmatched += 1;
-        }
-        self.thread.frames.below_top(unmatched).map(|frame| frame.returns_to)
-    }
-}
-
-fn set<T>(array: &mut [T], index: usize, value: T) {
-    if let Some(place) = array.get_mut(index) {
-        *place = value;
     }
 }

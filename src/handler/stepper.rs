@@ -43,7 +43,7 @@ impl Stepper<'_> {
         self.thread.registers = registers;
         self.thread.rows = 0;
         self.thread.count_call();
-        (self.thread.counter.overdue, self.thread.counter.zero_steps) = (0, 0);
+        self.thread.counter.zero_steps = 0;
         let begun = self.thread.writer.begin_call(&self.process.buffer, self.tid, call, function, &registers);
         if begun.is_err() {
             return self.mute(LostReason::NoRoom, 0);
@@ -388,7 +388,23 @@ impl Stepper<'_> {
         if self.thread.frames.is_empty() {
             return self.leave();
         }
+        // A stop may have been passed, and with it a call out of scope.
+        let stays = self.stays_in_scope(registers.rip) || self.is_at_restorer(&registers);
+        if self.process.settings.engine == Engine::Instructions && !stays {
+            if self.process.image().is_jumper(registers.rip) {
+                self.thread.registers = registers;
+                return self.begin_slide(registers.rip);
+            }
+            return self.run_natively(registers);
+        }
         self.arrive(verdict);
+    }
+
+    /// Control has left the scope already.
+    pub(super) fn run_natively(&mut self, registers: Registers) {
+        self.thread.registers = registers;
+        let _ = name_target(self.process, self.tid, registers.rip);
+        self.go_native(registers.rip);
     }
 
     /// `pushf` has stored the TF that is ours: takes it out of the program's stack.

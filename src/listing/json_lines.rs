@@ -21,6 +21,9 @@ pub struct HeaderLine<'a> {
     version: u32,
     engine: &'static str,
     delivery: &'static str,
+    /// What the `instructions` engine counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<String>,
     step: &'static str,
     kernel: &'a str,
     cpu: &'a str,
@@ -55,6 +58,7 @@ impl<'a> HeaderLine<'a> {
             version: VERSION,
             engine: names::engine(header.engine),
             delivery: names::delivery(header.delivery),
+            event: header.calibration.as_ref().map(|counter| counter.event.to_string()),
             step: names::step_mode(header.step),
             kernel: &header.kernel,
             cpu: &header.cpu.name,

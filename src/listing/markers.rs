@@ -5,6 +5,7 @@ use super::names;
 use super::place::Place;
 use super::rows::MarkerRow;
 use crate::address::RuntimeAddr;
+use crate::record::counted::Unit;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
 
@@ -87,14 +88,19 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
                     .to_owned()
             }
             LostReason::PathUnknown => {
-                format!(
-                    "lost: {detail} {} ran up to {}, path unknown",
-                    if detail == 1 { "instruction" } else { "instructions" },
-                    full(found)
-                )
+                format!("lost: {} up to {}, path unknown", counted(trace, detail), full(found))
             }
             LostReason::NoProgress => format!(
                 "lost: {detail} overflows in a row came before the instruction at {} had run; the program ran on",
+                full(found)
+            ),
+            LostReason::NotCounting => format!(
+                "lost: up to {} the counter counted {detail} thousandths of the time only: it is shared with others, or \
+                 this core's type lacks the event",
+                full(found)
+            ),
+            LostReason::SignalLost => format!(
+                "lost: the counter overflowed and its signal never came; control was back at {} unseen",
                 full(found)
             ),
             LostReason::Damaged => format!("lost: the trace file is damaged at byte {detail}"),
@@ -149,6 +155,17 @@ fn plausible_double(xmm0: [u8; 16]) -> Option<f64> {
     let number = f64::from_le_bytes(low.try_into().ok()?);
     let magnitude = number.abs();
     (high.iter().all(|&byte| byte == 0) && (1e-30..1e30).contains(&magnitude)).then_some(number)
+}
+
+/// What the counter says to have run, in the words of its event.
+fn counted(trace: &Trace, count: u64) -> String {
+    let counter = trace.header.calibration.as_ref();
+    let plural = if count == 1 { "" } else { "s" };
+    match counter.map(|counter| (counter.unit, counter.event)) {
+        None | Some((Unit::Instruction, _)) => format!("{count} instruction{plural} ran"),
+        Some((Unit::Branch, _)) => format!("{count} branch{} ran", if count == 1 { "" } else { "es" }),
+        Some((Unit::Other, event)) => format!("{event} counted {count}"),
+    }
 }
 
 fn errno(detail: u64) -> String {

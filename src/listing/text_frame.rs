@@ -10,6 +10,7 @@ use super::place::file_name;
 use super::visible::visible;
 use crate::check::summary::Summary;
 use crate::record::control::StepMode;
+use crate::record::counted::Counted;
 use crate::record::reader::{Damage, DamageCause, Trace};
 
 /// Damaged places named one by one.
@@ -35,9 +36,11 @@ pub fn write_header(trace: &Trace, options: &Options, out: &mut impl Write) -> i
         StepMode::Instruction => "",
         StepMode::Block => " at block ends (~ filled in between)",
     };
+    let counter = header.calibration.as_ref().filter(|counter| counter.event != Counted::Instructions);
+    let counting = counter.map_or(String::new(), |counter| format!(" counting {}", counter.event));
     writeln!(
         out,
-        "{faint}{}/{}{mode} · Linux {} · {} · overstep {}{end}",
+        "{faint}{}/{}{counting}{mode} · Linux {} · {} · overstep {}{end}",
         names::engine(header.engine),
         names::delivery(header.delivery),
         visible(&header.kernel),

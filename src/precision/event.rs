@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::uprobe;
 use super::workload::Workload;
 use crate::event::attr::{self, Attr};
+use crate::event::error::Wanted;
 use crate::record::control;
+use crate::record::counted::Counted;
 
 /// A measured event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +84,23 @@ impl Event {
     /// Whether it is the PMU's to count.
     #[must_use]
     pub const fn is_hardware(&self) -> bool {
-        matches!(self, Self::Instructions | Self::Branches | Self::Cycles | Self::Raw(_))
+        self.counted().is_some()
+    }
+
+    /// What the PMU counts for it.
+    const fn counted(&self) -> Option<Counted> {
+        Some(match self {
+            Self::Instructions => Counted::Instructions,
+            Self::Branches => Counted::Branches,
+            Self::Cycles => Counted::Cycles,
+            Self::Raw(encoding) => Counted::Raw(*encoding),
+            _ => return None,
+        })
+    }
+
+    /// What an open of it is for.
+    pub(super) fn wanted(&self) -> Wanted {
+        self.counted().map_or(Wanted::Step, Wanted::Counter)
     }
 
     /// Reads the name of one: what [`fmt::Display`] writes, and perf's usual abbreviations.
@@ -90,22 +108,19 @@ impl Event {
     /// # Errors
     /// The names there are.
     pub fn parse(name: &str) -> Result<Self, String> {
-        let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
+        if let Some(counted) = Counted::parse(name) {
+            return Ok(counted.into());
+        }
         Ok(match name {
             "breakpoint" => Self::Breakpoint,
             "page-faults" | "page-fault" | "faults" => Self::PageFaults,
             "context-switches" | "context-switch" | "cs" => Self::ContextSwitches,
             "cpu-clock" => Self::CpuClock,
             "task-clock" => Self::TaskClock,
-            "instructions" => Self::Instructions,
-            "branches" | "branch-instructions" => Self::Branches,
-            "cycles" | "cpu-cycles" => Self::Cycles,
             "uprobe" => Self::Uprobe,
             other => {
-                let raw = other.strip_prefix('r').and_then(number).map(Self::Raw);
-                let tracepoint =
-                    || other.strip_prefix("tracepoint:").and_then(|id| id.parse().ok()).map(Self::Tracepoint);
-                raw.or_else(tracepoint).ok_or_else(|| {
+                let tracepoint = other.strip_prefix("tracepoint:").and_then(|id| id.parse().ok());
+                tracepoint.map(Self::Tracepoint).ok_or_else(|| {
                     format!(
                         "`{name}` is no event; there are breakpoint, page-faults, context-switches, cpu-clock, task-clock, \
                          instructions, branches, cycles, rNNNN (raw, hexadecimal), tracepoint:ID and uprobe"
@@ -118,22 +133,19 @@ impl Event {
     /// Attributes for overflows every `period` occurrences in user mode, told by `delivery`; not enabled yet.
     pub(super) fn attr(&self, period: u64, precise: u8, delivery: Delivery, workload: &Workload) -> Attr {
         let tell = delivery.of_the_kernel();
-        let mut attr = match self {
-            Self::Breakpoint => attr::step(workload.subject, tell, TAG),
-            Self::Raw(encoding) => attr::instructions(attr::Counted::Raw(*encoding), period, tell, TAG),
-            _ => attr::instructions(attr::Counted::Instructions, period, tell, TAG),
+        let mut attr = match (self, self.counted()) {
+            (Self::Breakpoint, _) => attr::step(workload.subject, tell, TAG),
+            (_, counted) => attr::counter(counted.unwrap_or_default(), period, tell, TAG),
         };
         let software = sys::PERF_TYPE_SOFTWARE;
-        let hardware = sys::PERF_TYPE_HARDWARE;
         let (kind, config) = match self {
-            Self::Breakpoint | Self::Raw(_) => (attr.type_, attr.config),
+            Self::Breakpoint | Self::Instructions | Self::Branches | Self::Cycles | Self::Raw(_) => {
+                (attr.type_, attr.config)
+            }
             Self::PageFaults => (software, u64::from(sys::PERF_COUNT_SW_PAGE_FAULTS)),
             Self::ContextSwitches => (software, u64::from(sys::PERF_COUNT_SW_CONTEXT_SWITCHES)),
             Self::CpuClock => (software, u64::from(sys::PERF_COUNT_SW_CPU_CLOCK)),
             Self::TaskClock => (software, u64::from(sys::PERF_COUNT_SW_TASK_CLOCK)),
-            Self::Instructions => (hardware, u64::from(sys::PERF_COUNT_HW_INSTRUCTIONS)),
-            Self::Branches => (hardware, u64::from(sys::PERF_COUNT_HW_BRANCH_INSTRUCTIONS)),
-            Self::Cycles => (hardware, u64::from(sys::PERF_COUNT_HW_CPU_CYCLES)),
             Self::Tracepoint(id) => (sys::PERF_TYPE_TRACEPOINT, *id),
             Self::Uprobe => (uprobe::kind(), 0),
         };
@@ -156,6 +168,17 @@ impl Event {
 /// What comes back in `si_perf_data`.
 pub(super) const TAG: u64 = 0x7661_6c69_6461_7465;
 
+impl From<Counted> for Event {
+    fn from(counted: Counted) -> Self {
+        match counted {
+            Counted::Instructions => Self::Instructions,
+            Counted::Branches => Self::Branches,
+            Counted::Cycles => Self::Cycles,
+            Counted::Raw(encoding) => Self::Raw(encoding),
+        }
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -164,10 +187,10 @@ impl fmt::Display for Event {
             Self::ContextSwitches => f.write_str("context-switches"),
             Self::CpuClock => f.write_str("cpu-clock"),
             Self::TaskClock => f.write_str("task-clock"),
-            Self::Instructions => f.write_str("instructions"),
-            Self::Branches => f.write_str("branches"),
-            Self::Cycles => f.write_str("cycles"),
-            Self::Raw(encoding) => write!(f, "r{encoding:x}"),
+            Self::Instructions => Counted::Instructions.fmt(f),
+            Self::Branches => Counted::Branches.fmt(f),
+            Self::Cycles => Counted::Cycles.fmt(f),
+            Self::Raw(encoding) => Counted::Raw(*encoding).fmt(f),
             Self::Tracepoint(id) => write!(f, "tracepoint:{id}"),
             Self::Uprobe => f.write_str("uprobe"),
         }

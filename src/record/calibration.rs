@@ -2,18 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What calibration found out about the instruction counter, in instructions.
+use super::counted::{Counted, Unit};
+
+/// What calibration found out about the counter, in counts of its event where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calibration {
+    #[serde(default)]
+    pub event: Counted,
+    #[serde(default)]
+    pub unit: Unit,
     /// Of the handler, counted between re-arming and the interrupted code.
     pub tail: u64,
-    /// In use: tail and the instructions asked for, or the smallest that the CPU takes.
+    /// In use: tail and the counts asked for, or the smallest that the CPU takes.
     pub period: u64,
+    /// Smaller ones are refused, or raised to it by the kernel.
     pub smallest_period: u64,
-    /// Counted too much, in a million instructions.
+    /// Counted too much, in a million; 0 of an event whose unit the code does not show.
     pub overcount: u64,
+    /// The `si_code`s of the overflows that a REFRESH limit of one stopped, in order, and how many of each: POLL_HUP
+    /// where the kernel does as it says.
+    #[serde(default)]
+    pub codes: Vec<(String, u32)>,
     /// How far behind the overflow stops came, and how many did.
     pub skid: Vec<(u64, u32)>,
-    /// How many nops went by from stop to stop with that period, and how often.
+    /// How many instructions went by from stop to stop with that period, and how often: nops, or branches to the next
+    /// instruction where nops count nothing.
     pub progress: Vec<(u64, u32)>,
 }

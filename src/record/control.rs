@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::counted::Counting;
 use super::keep::KeepRequest;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,10 +78,8 @@ pub struct Settings {
     pub memory: bool,
     /// No perf event is to be had: breakpoints are instructions in private copies of the program's code.
     pub patch: bool,
-    /// Of the `instructions` engine, otherwise 0: instructions that the handler's tail counts, and after how many in
-    /// all the counter overflows.
-    pub tail: u64,
-    pub period: u64,
+    /// Of the `instructions` engine, otherwise [`Counting::NONE`].
+    pub counting: Counting,
 }
 
 /// Figures that live as long as the traced process tree. All relaxed but where said.
@@ -100,10 +99,12 @@ pub struct Progress {
     pub owner: AtomicU32,
     /// Overflows of the instruction counter after which nothing had retired.
     pub zero_steps: AtomicU64,
-    /// By how much the counter has run ahead of the path that control took.
+    /// By how much the counter has run ahead of the path that control took, in counts of its event.
     pub overcounted: AtomicU64,
     /// What a process asks of the parent about its triggers.
     pub keep: KeepRequest,
+    /// Overflows whose signal never came.
+    pub lost_signals: AtomicU64,
     /// Places in which the program's code was patched.
     pub patches: AtomicU32,
     /// Processes in which the function was found and armed.
@@ -125,6 +126,14 @@ impl Progress {
         if ahead != 0 {
             self.overcounted.fetch_add(ahead, Ordering::Relaxed);
         }
+    }
+
+    /// The counter overflowed, and stopped, without a signal.
+    ///
+    /// # Signal safety
+    /// An atomic.
+    pub fn note_lost_signal(&self) {
+        self.lost_signals.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The counter overflowed before anything had retired.

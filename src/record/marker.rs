@@ -31,10 +31,15 @@ pub enum LostReason {
     Damaged = 11,
     /// The program entered seccomp, which may forbid the system calls that stepping needs.
     Seccomp = 12,
-    /// `detail` instructions ran between two overflows, on a path that is not known.
+    /// On a path that is not known, the counter counted `detail` from one stop to the next: instructions, branches, or
+    /// whatever its event is.
     PathUnknown = 13,
     /// The counter overflowed again and again before anything retired: `detail` times.
     NoProgress = 14,
+    /// The counter counted `detail` thousandths of the time only: it is shared, or this core's type lacks the event.
+    NotCounting = 15,
+    /// The counter overflowed and stopped, and its signal never came.
+    SignalLost = 16,
 }
 
 impl LostReason {
@@ -56,6 +61,8 @@ impl LostReason {
             12 => Self::Seccomp,
             13 => Self::PathUnknown,
             14 => Self::NoProgress,
+            15 => Self::NotCounting,
+            16 => Self::SignalLost,
             _ => return None,
         })
     }

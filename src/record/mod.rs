@@ -9,6 +9,7 @@ pub(crate) mod chunk_bytes;
 pub mod code;
 pub mod control;
 pub mod control_block;
+pub mod counted;
 pub mod counters;
 pub mod crc;
 mod cursor;

@@ -1,6 +1,7 @@
 //! [`Settings`] as plain numbers, the way they cross from process to process.
 
 use super::control::{Delivery, Engine, Into, Rearm, Settings, StepMode};
+use super::counted::{Counted, Counting, Unit};
 
 /// Bytes from another process are never taken for an enum: they are numbers until [`SettingsImage::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +15,31 @@ pub(super) struct SettingsImage {
     pub registers: u32,
     pub memory: u32,
     pub patch: u32,
+    pub event: u32,
+    pub unit: u32,
     pub first_call: u64,
     pub calls: u64,
     pub max_steps: u64,
+    /// With `event` [`RAW`].
+    pub encoding: u64,
     pub tail: u64,
     pub period: u64,
 }
 
+const INSTRUCTIONS: u32 = 1;
+const BRANCHES: u32 = 2;
+const CYCLES: u32 = 3;
+const RAW: u32 = 4;
+
 impl From<&Settings> for SettingsImage {
     fn from(settings: &Settings) -> Self {
+        let Counting { event, unit, tail, period } = settings.counting;
+        let (event, encoding) = match event {
+            Counted::Instructions => (INSTRUCTIONS, 0),
+            Counted::Branches => (BRANCHES, 0),
+            Counted::Cycles => (CYCLES, 0),
+            Counted::Raw(encoding) => (RAW, encoding),
+        };
         Self {
             engine: settings.engine as u32,
             delivery: settings.delivery as u32,
@@ -32,11 +49,14 @@ impl From<&Settings> for SettingsImage {
             registers: u32::from(settings.registers),
             memory: u32::from(settings.memory),
             patch: u32::from(settings.patch),
+            event,
+            unit: unit as u32,
             first_call: settings.first_call,
             calls: settings.calls,
             max_steps: settings.max_steps,
-            tail: settings.tail,
-            period: settings.period,
+            encoding,
+            tail,
+            period,
         }
     }
 }
@@ -81,8 +101,23 @@ impl SettingsImage {
             registers: flag(self.registers)?,
             memory: flag(self.memory)?,
             patch: flag(self.patch)?,
-            tail: self.tail,
-            period: self.period,
+            counting: Counting {
+                event: match self.event {
+                    INSTRUCTIONS => Counted::Instructions,
+                    BRANCHES => Counted::Branches,
+                    CYCLES => Counted::Cycles,
+                    RAW => Counted::Raw(self.encoding),
+                    _ => return None,
+                },
+                unit: match self.unit {
+                    1 => Unit::Instruction,
+                    2 => Unit::Branch,
+                    3 => Unit::Other,
+                    _ => return None,
+                },
+                tail: self.tail,
+                period: self.period,
+            },
         })
     }
 }
@@ -112,8 +147,7 @@ mod tests {
             registers: true,
             memory: false,
             patch: true,
-            tail: 3,
-            period: 4,
+            counting: Counting { event: Counted::Raw(0x1c2), unit: Unit::Branch, tail: 3, period: 4 },
         }
     }
 
@@ -134,6 +168,8 @@ mod tests {
             SettingsImage { registers: 2, ..good },
             SettingsImage { memory: u32::MAX, ..good },
             SettingsImage { patch: 2, ..good },
+            SettingsImage { event: 0, ..good },
+            SettingsImage { unit: 4, ..good },
         ];
         assert!(bad.iter().all(|image| image.decode().is_none()));
     }

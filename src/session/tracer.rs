@@ -14,6 +14,7 @@ use crate::image::decode::Vendor;
 use crate::image::function::{FunctionPattern, Place};
 use crate::image::process::ImageError;
 use crate::record::control::{Delivery, Engine, Into, Settings, StepMode};
+use crate::record::counted::Counting;
 use crate::record::memory_trace::MemoryTrace;
 use crate::record::reader::{ReadError, Trace};
 
@@ -192,8 +193,7 @@ impl Tracer {
             registers: self.registers,
             memory: self.memory,
             patch: false,
-            tail: 0,
-            period: 0,
+            counting: Counting::NONE,
         };
         let mut work = Work { closure: Some(closure), value: None };
         let start = Work::run as fn(&mut Work<_, T>);

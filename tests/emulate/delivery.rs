@@ -57,6 +57,13 @@ fn every_kind_of_instruction_is_counted_once() {
 }
 
 #[test]
+fn a_sigtrap_that_waits_is_not_delivered_by_the_steps_of_another_period() {
+    let expected = "while blocked 0, then 1, flags 1, handler kept 1\n";
+    assert_prints("held", &[], &[], expected);
+    assert_prints("held", &["--skid", "3"], &[], expected);
+}
+
+#[test]
 fn sigtrap_comes_with_its_data_and_is_flagged_when_it_was_blocked() {
     let data = "data 0xfeedface12345678 type 0";
     let expected = format!(

@@ -8,4 +8,5 @@ mod process;
 mod sharing;
 mod support;
 mod synchronous;
+mod tails;
 mod traps;

@@ -130,6 +130,8 @@ fn wrong_models_are_usage_errors() {
         &["--lose", "1.5"],
         &["--overcount", "0"],
         &["--throttle", "0"],
+        &["--multiplex", "0"],
+        &["--multiplex", "10000"],
         &["--lose", "1", "--hup-bug"],
         &["--lose", "1", "--skid", "3"],
     ];

@@ -15,10 +15,21 @@ pub struct Fixture {
 impl Fixture {
     /// `None` after printing a SKIP line, where there is no gcc.
     pub fn build(name: &str) -> Option<Self> {
+        Self::build_with(name, &[])
+    }
+
+    /// The same with more flags of the compiler's.
+    pub fn build_with(name: &str, flags: &[&str]) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join(name);
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/emulate").join(format!("{name}.c"));
-        let built = Command::new("gcc").args(["-O1", "-pthread", "-o"]).arg(&path).arg(source).output();
+        let built = Command::new("gcc")
+            .args(["-O1", "-pthread"])
+            .args(flags)
+            .arg("-o")
+            .arg(&path)
+            .arg(source)
+            .output();
         match built {
             Ok(output) => {
                 let complaint = String::from_utf8_lossy(&output.stderr).into_owned();

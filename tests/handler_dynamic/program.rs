@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use overstep::event::choose::choose;
 use overstep::record::control::{Delivery, Engine, Into, Settings, StepMode};
+use overstep::record::counted::Counting;
 use overstep::record::growth::Growth;
 use overstep::record::reader::{Entry, Trace};
 use overstep::record::shared_control::SharedControl;
@@ -45,8 +46,7 @@ impl Mechanism {
             registers: true,
             memory: true,
             patch: false,
-            tail: 0,
-            period: 0,
+            counting: Counting::NONE,
         }))
     }
 }

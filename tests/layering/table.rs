@@ -11,7 +11,7 @@ const TABLE: [(&str, &[&str]); 17] = [
     ("registers", &["address"]),
     ("record", BASE),
     ("image", BASE),
-    ("event", &["address", "raw", "registers", "record::calibration", "record::control"]),
+    ("event", &["address", "raw", "registers", "record::calibration", "record::control", "record::counted"]),
     // The raw halves of `event`, so that what `event` probed is what runs; of `image` what runs per stop.
     (
         "handler",

@@ -32,6 +32,10 @@ pub struct Arguments {
     /// Hold an event for the rest of a tick (10,000 instructions of its thread) after N overflows in it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Model")]
     throttle: Option<u32>,
+    /// Count only the first N instructions of each tick, as where a hypervisor shares the PMU out or a core type lacks the
+    /// event; time_running tells
+    #[arg(long, value_name = "N", value_parser = within_a_tick, help_heading = "Model")]
+    multiplex: Option<u64>,
     /// Lose an overflow's signal with probability P
     #[arg(long, value_name = "P", value_parser = probability, default_value = "0", help_heading = "Model")]
     lose: f64,
@@ -106,6 +110,7 @@ impl Arguments {
             min_period: self.min_period,
             fuse: if self.fuse { Fusion::CompareAndBranch } else { Fusion::None },
             throttle: self.throttle,
+            multiplex: self.multiplex,
             lose: self.lose,
             at_limit: if self.hup_bug { AtLimit::PollIn } else { AtLimit::PollHup },
             iret: if self.iret_counts { Iret::Counted } else { Iret::NotCounted },
@@ -140,6 +145,13 @@ fn probability(text: &str) -> Result<f64, String> {
     match f64::from_str(text) {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
         _ => Err(format!("`{text}` is no probability (0 to 1)")),
+    }
+}
+
+fn within_a_tick(text: &str) -> Result<u64, String> {
+    match positive(text)? {
+        all if all >= TICK => Err(format!("a tick has {TICK} instructions: {all} of them are all")),
+        part => Ok(part),
     }
 }
 

@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use super::arguments::Arguments;
 use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
+use crate::record::counted::Unit;
 use crate::record::shared_control::SharedControl;
 
 /// Notices on a run that was traced, or for which nobody is to blame.
@@ -36,7 +37,20 @@ pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary, 
     }
     let overcounted = control.progress.overcounted.load(Ordering::Relaxed);
     if overcounted > 0 {
-        lines.push(format!("the counter counted {overcounted} more than the instructions that ran"));
+        let unit = control.settings().map(|settings| settings.counting.unit);
+        let ran = if unit == Some(Unit::Branch) { "branches" } else { "instructions" };
+        lines.push(format!("the counter counted {overcounted} more than the {ran} that ran"));
+    }
+    let lost_signals = control.progress.lost_signals.load(Ordering::Relaxed);
+    if lost_signals > 0 {
+        lines.push(match lost_signals {
+            1 => "1 overflow stopped the counter and gave no signal: its call's rows end there".to_owned(),
+            more => {
+                format!(
+                    "{more} overflows stopped the counter and gave no signal: their calls' rows end there"
+                )
+            }
+        });
     }
     let errno = control.progress.no_room.load(Ordering::Relaxed);
     if errno != 0 && errno != libc::ESHUTDOWN as u32 {

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::presentation::Presentation;
+use crate::image::function::nearest_of;
 use crate::record::control;
+use crate::record::counted::Counted;
 
 #[derive(Debug, Args)]
 #[command(
@@ -28,7 +30,14 @@ pub struct Arguments {
     /// How the kernel tells of an event
     #[arg(long, value_enum, default_value_t = Delivery::Auto, help_heading = "Stepping")]
     pub delivery: Delivery,
-    /// Instructions from stop to stop [default: 1]
+    /// What the instructions engine counts: instructions, branches, cycles or rNNNN (raw) [default: instructions]
+    ///
+    /// A stop comes when one more has been counted. Between two branches there is only one way, so those rows are
+    /// reconstructed; cycles and raw events that are neither instructions nor branches say nothing about the way, and rows
+    /// are there only where the code has just one.
+    #[arg(long, value_name = "EVENT", help_heading = "Stepping", value_parser = event)]
+    pub event: Option<Counted>,
+    /// Counts from stop to stop [default: 1]
     ///
     /// Of the instructions engine. Rows in between are reconstructed from the image.
     #[arg(long, value_name = "N", help_heading = "Stepping", value_parser = period)]
@@ -86,6 +95,15 @@ fn positive(text: &str) -> Result<u64, String> {
         Ok(number) => Ok(number),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn event(name: &str) -> Result<Counted, String> {
+    Counted::parse(name).ok_or_else(|| {
+        let names: Vec<_> = Counted::NAMED.iter().map(ToString::to_string).collect();
+        let near = nearest_of(name, names.iter().map(String::as_str), 1);
+        let meant = near.first().map_or(String::new(), |near| format!("did you mean {near}? "));
+        format!("{meant}A counter counts {} or rNNNN (raw, hexadecimal)", names.join(", "))
+    })
 }
 
 /// Longer ways between two stops are not looked for.

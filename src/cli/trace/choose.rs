@@ -2,18 +2,22 @@
 
 use super::arguments::{Arguments, Delivery, Engine, Step};
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
-use crate::event::attr::Counted;
-use crate::event::choose::{Choice, choose};
+use crate::event::choose::{Choice, Here, choose_on};
+use crate::event::environment::{emulated, traced_by};
+use crate::event::error::Wanted;
 use crate::event::probe::calibrate::calibrate;
 use crate::record::calibration::Calibration;
 use crate::record::control;
+use crate::record::counted::{Counted, Unit};
+use crate::session::machine::Machine;
 
 /// What was asked for; `None` leaves a part to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     engine: Option<control::Engine>,
     delivery: Option<control::Delivery>,
-    /// Instructions from stop to stop, of the `instructions` engine.
+    /// Of the `instructions` engine: what it counts, and how many from stop to stop.
+    event: Counted,
     period: u64,
 }
 
@@ -28,22 +32,61 @@ pub struct Mechanism {
 impl Mechanism {
     /// What the user should know, a line each.
     pub fn notices(&self) -> impl Iterator<Item = String> {
-        self.choice.notices.iter().cloned().chain(self.calibration.as_ref().map(about_counter))
+        let counter = self.calibration.as_ref();
+        let lines = [counter.map(about_counter), counter.and_then(about_limit)];
+        self.choice.notices.iter().cloned().chain(lines.into_iter().flatten())
     }
+}
+
+/// A debugger around us; the supervisor of `overstep emulate` is none.
+pub fn about_debugger() -> Option<String> {
+    let pid = traced_by().filter(|_| emulated().is_none())?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(format!(
+        "`{}` (pid {pid}) traces this process, and may hold the program at each SIGTRAP before it is handled",
+        name.trim()
+    ))
 }
 
 /// What the counter is like, in one line.
 fn about_counter(found: &Calibration) -> String {
-    let Calibration { tail, period, progress, .. } = found;
+    let Calibration { event, tail, period, smallest_period, progress, .. } = found;
     let wanted = period - tail;
+    let counter = match event {
+        Counted::Instructions => "counter".to_owned(),
+        event => format!("counter of {event}"),
+    };
+    let smallest =
+        if period == smallest_period && wanted > 1 { ", the smallest that this CPU takes" } else { "" };
+    let in_words = |runs: &[(u64, u32)]| {
+        runs.iter().map(|(by, times)| format!("{by} in {times}")).collect::<Vec<_>>().join(", ")
+    };
     let steps: u32 = progress.iter().map(|(_, times)| times).sum();
-    let right = progress.iter().find(|(by, _)| *by == wanted).map_or(0, |(_, times)| *times);
-    let others = progress.iter().filter(|(by, _)| *by != wanted);
-    let others: Vec<_> = others.map(|(by, times)| format!("{by} in {times}")).collect();
-    let others = if others.is_empty() { String::new() } else { format!(" (instead: {})", others.join(", ")) };
-    format!(
-        "counter: handler tail {tail}, period {period}; calibration went {wanted} on in {right} of {steps} steps{others}"
-    )
+    let went = if found.unit == Unit::Other {
+        // How many instructions a count is, nobody knows beforehand.
+        format!("calibration went on by {} of {steps} steps", in_words(progress))
+    } else {
+        let (right, others): (Vec<_>, Vec<_>) = progress.iter().copied().partition(|(by, _)| *by == wanted);
+        let others =
+            if others.is_empty() { String::new() } else { format!(" (instead: {})", in_words(&others)) };
+        let right: u32 = right.iter().map(|(_, times)| times).sum();
+        format!("calibration went {wanted} on in {right} of {steps} steps{others}")
+    };
+    format!("{counter}: handler tail {tail}, period {period}{smallest}; {went}")
+}
+
+/// A kernel that does not say POLL_HUP when the limit has stopped the counter.
+fn about_limit(found: &Calibration) -> Option<String> {
+    let named =
+        |name: &str| found.codes.iter().filter(|(code, _)| code == name).map(|(_, times)| times).sum::<u32>();
+    let (wrong, right) = (named("POLL_IN"), named("POLL_HUP"));
+    (wrong > 0).then(|| {
+        format!(
+            "counter: {wrong} of {} signals at the limit said POLL_IN, not POLL_HUP (Linux 6.16.0 to 6.16.7 do so); stepping \
+             does without",
+            wrong + right
+        )
+    })
 }
 
 /// Reads the options.
@@ -64,7 +107,15 @@ pub fn asked(arguments: &Arguments) -> Result<Asked, Failure> {
         )
         .next("pass --engine instructions, or leave --period off"));
     }
-    Ok(Asked { engine, delivery, period: arguments.period.unwrap_or(1) })
+    if let (Some(event), false) = (arguments.event, engine == Some(control::Engine::Instructions)) {
+        return Err(Failure::new(
+            OVERSTEP_FAILED,
+            format_args!("--event {event} is of the instructions engine: the others count nothing"),
+        )
+        .next("pass --engine instructions, or leave --event off"));
+    }
+    let event = arguments.event.unwrap_or_default();
+    Ok(Asked { engine, delivery, event, period: arguments.period.unwrap_or(1) })
 }
 
 /// Finds what works here by trying.
@@ -72,14 +123,16 @@ pub fn asked(arguments: &Arguments) -> Result<Asked, Failure> {
 /// # Errors
 /// 125: nothing that was asked for does; the message says why.
 pub fn mechanism(asked: Asked) -> Result<Mechanism, Failure> {
-    let choice = choose(asked.engine, asked.delivery).map_err(|error| {
+    let counted = asked.event;
+    let choice = choose_on(&mut Here { counted }, asked.engine, asked.delivery).map_err(|error| {
         Failure::new(OVERSTEP_FAILED, error).next("overstep doctor says what works here and what to change")
     })?;
     if choice.engine != control::Engine::Instructions {
         return Ok(Mechanism { choice, calibration: None });
     }
-    let calibration = calibrate(Counted::Instructions, choice.delivery, asked.period).map_err(|failure| {
-        let failed = format_args!("the instruction counter cannot be calibrated: {failure}");
+    let unit = counted.unit(Machine::here().decoder);
+    let calibration = calibrate(counted, unit, choice.delivery, asked.period).map_err(|failure| {
+        let failed = format_args!("{} cannot be calibrated: {failure}", Wanted::Counter(counted));
         Failure::new(OVERSTEP_FAILED, failed).next(failure.remedy())
     })?;
     Ok(Mechanism { choice, calibration: Some(calibration) })

@@ -32,6 +32,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     notices.extend(wanted.notices);
     let mechanism = choose::mechanism(asked)?;
     notices.extend(mechanism.notices());
+    notices.extend(choose::about_debugger());
 
     let settings = session::settings(arguments, &mechanism);
     let control = Arc::new(session::control(&settings, &wanted.patterns)?);

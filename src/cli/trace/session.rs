@@ -5,6 +5,7 @@ use super::choose::Mechanism;
 use crate::cli::exit::{Failure, OVERSTEP_FAILED};
 use crate::record::calibration::Calibration;
 use crate::record::control::Settings;
+use crate::record::counted::Counting;
 use crate::record::header::TraceHeader;
 use crate::record::shared_control::SharedControl;
 use crate::session::header;
@@ -25,8 +26,12 @@ pub fn settings(arguments: &Arguments, mechanism: &Mechanism) -> Settings {
         registers: arguments.registers == Registers::Changed,
         memory: arguments.memory,
         patch: choice.patch,
-        tail: counter.map_or(0, |found| found.tail),
-        period: counter.map_or(0, |found| found.period),
+        counting: counter.map_or(Counting::NONE, |found| Counting {
+            event: found.event,
+            unit: found.unit,
+            tail: found.tail,
+            period: found.period,
+        }),
     }
 }
 

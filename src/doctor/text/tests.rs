@@ -4,9 +4,11 @@ use super::write;
 use crate::doctor::Facts;
 use crate::doctor::cpu::Cpu;
 use crate::doctor::kernel::Kernel;
-use crate::doctor::mechanisms::{Auto, Mechanism, Mechanisms, Tried};
+use crate::doctor::mechanisms::{Auto, Counter, Mechanism, Mechanisms, Tried};
 use crate::doctor::permissions::Permissions;
 use crate::doctor::signals::Signals;
+use crate::record::calibration::Calibration;
+use crate::record::counted::{Counted, Unit};
 
 const REMEDY: &str = "sudo sysctl kernel.perf_event_paranoid=2";
 
@@ -48,6 +50,7 @@ fn guest() -> Facts {
             cap_sys_ptrace: false,
             ptrace_scope: None,
             traced_by: None,
+            emulated: None,
             descriptors: 1024,
         },
         signals: Signals { minimum_signal_stack: Some(3376), rseq_registered: true, shadow_stack: false },
@@ -64,6 +67,7 @@ fn guest() -> Facts {
             limit: Tried::Works { hits: 5, codes: vec![("POLL_IN", 4), ("POLL_HUP", 1)] },
             rearm: Some("REFRESH(1) then PERIOD(1)".into()),
             debug_registers_free: Some(4),
+            counter: None,
             auto: Auto::Chosen {
                 engine: "breakpoint/sigtrap".into(),
                 why: "breakpoint/sigtrap: 64 of 64 hits gave a signal at their address".into(),
@@ -94,6 +98,62 @@ Engines
     assert!(text.contains("  ✗ REFRESH(1)                 1 of 64 hits gave a signal\n"), "{text}");
     assert!(text.contains("→ overstep uses REFRESH(1) then PERIOD(1)\n"), "{text}");
     assert!(text.ends_with("at their address).\nNext: overstep demo\n"), "{text}");
+}
+
+/// The same under `overstep emulate --skid uniform:0-1 --hup-bug`.
+fn emulated() -> Facts {
+    let mut facts = guest();
+    facts.permissions.emulated = Some("--skid uniform:0-1 --hup-bug".into());
+    facts.mechanisms.engines.pop();
+    facts.mechanisms.engines.push(named("instructions/fasync", works(10, "POLL_IN")));
+    facts.mechanisms.counter = Some(Counter::Calibrated(Calibration {
+        event: Counted::Instructions,
+        unit: Unit::Instruction,
+        tail: 2,
+        period: 3,
+        smallest_period: 2,
+        overcount: 0,
+        codes: vec![("POLL_IN".into(), 8)],
+        skid: vec![(0, 5), (1, 3)],
+        progress: vec![(1, 20), (2, 12)],
+    }));
+    facts
+}
+
+#[test]
+fn the_counter_is_described_by_its_calibration() {
+    let text = report(&emulated(), false);
+    let expected = "
+Counter (instructions/fasync)
+  ✓ handler tail               2 instructions, so a period of 3 goes on by one
+  ✓ smallest period            2
+  ✗ skid                       none in 5 of 8 stops; 1 in 3
+";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("  ✗ steps of one               20 of 32; 2 in 12\n"), "{text}");
+    assert!(text.contains("  ✗ at the REFRESH limit       POLL_IN (8 × POLL_IN)\n"), "{text}");
+    assert!(text.contains("none; overstep emulate counts here (--skid uniform:0-1 --hup-bug)\n"), "{text}");
+    assert!(!report(&guest(), false).contains("Counter"), "there is none");
+    let failed = Facts {
+        mechanisms: Mechanisms {
+            counter: Some(Counter::Failed { why: "no overflow".into(), remedy: "leave it" }),
+            ..guest().mechanisms
+        },
+        ..guest()
+    };
+    assert!(
+        report(&failed, false).contains("  ✗ calibration                no overflow\n"),
+        "{}",
+        report(&failed, false)
+    );
+}
+
+#[test]
+fn our_own_supervisor_is_no_debugger_and_another_one_is() {
+    assert!(report(&emulated(), false).contains("  ✓ debugger "));
+    let mut traced = guest();
+    traced.permissions.traced_by = Some(77);
+    assert!(report(&traced, false).contains("  ✗ debugger                   process 77 traces this one"));
 }
 
 #[test]
@@ -129,4 +189,7 @@ fn json_says_the_same_under_stable_names() {
     assert_eq!(value["rearm"], "REFRESH(1) then PERIOD(1)");
     assert_eq!(value["kernel"]["regressions"][0]["name"], "breakpoint-dead-after-refresh");
     assert_eq!(value["auto"]["engine"], "breakpoint/sigtrap");
+    assert!(value["counter"].is_null());
+    let counter = &serde_json::to_value(emulated()).unwrap()["counter"];
+    assert_eq!((&counter["tail"], &counter["event"]), (&2.into(), &"instructions".into()));
 }

@@ -50,7 +50,12 @@ impl Machine for Recorded {
         works(self.trap_flag)
     }
     fn counter(&mut self, _: Delivery) -> Result<Fired, Failure> {
-        Err(OpenError { errno: libc::ENOENT, wanted: Wanted::Instructions, cause: Cause::NoPmu }.into())
+        Err(OpenError {
+            errno: libc::ENOENT,
+            wanted: Wanted::Counter(Counted::Instructions),
+            cause: Cause::NoPmu,
+        }
+        .into())
     }
 }
 

@@ -109,6 +109,7 @@ mod tests {
             refused: 0.into(),
             broken: 0.into(),
             count: 0.into(),
+            missed: 0.into(),
             entries: std::array::from_fn(|_| Entry::default()),
         };
         for (at, code) in stops {

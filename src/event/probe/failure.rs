@@ -37,7 +37,11 @@ pub enum Failure {
     NotStarted { errno: i32 },
     #[error("the last overflow of a REFRESH limit came as POLL_IN, not as POLL_HUP")]
     NoHangUp,
-    #[error("it counts nothing: {counted} of about {expected} instructions")]
+    #[error(
+        "it counts {per_mille} thousandths of the time only: others share the counter, or this core type lacks it"
+    )]
+    Shared { per_mille: u64 },
+    #[error("it hardly counts: {counted}, where about {expected} were to come")]
     Deaf { counted: u64, expected: u64 },
     #[error("it counts ({counted}), but no overflow gave a signal")]
     Silent { counted: u64 },
@@ -52,6 +56,9 @@ impl Failure {
             Self::Deaf { .. } | Self::Silent { .. } => {
                 "use --engine breakpoint: the counter opens but its overflows never arrive (a vPMU without \
                  interrupts, or an event of another core type)"
+            }
+            Self::Shared { .. } => {
+                "end other users of the PMU (perf stat, perf record); on a hybrid CPU stay on one core type: taskset -c N"
             }
             Self::NotStarted { errno: libc::EMFILE } => "ulimit -n $(ulimit -Hn)",
             Self::NotStarted { errno: libc::EAGAIN } => "ulimit -u $(ulimit -Hu)",

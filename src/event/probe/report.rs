@@ -31,6 +31,8 @@ pub(super) struct Report {
     pub broken: AtomicI32,
     /// The event's own count, read at the end.
     pub count: AtomicU64,
+    /// Thousandths of the time it was enabled in which it did not count.
+    pub missed: AtomicU64,
     pub entries: [Entry; ENTRIES],
 }
 

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::failure::{Failure, Fired};
 use super::{breakpoint, child, counter, limit, registers, trap_flag, trigger};
-use crate::event::attr::Counted;
 use crate::event::choose::{self, ChooseError};
 use crate::event::kernel::{REGRESSIONS, Version};
 use crate::event::rearm;
 use crate::record::control::{Delivery, Rearm};
+use crate::record::counted::Counted;
 
 /// The result, or `None` after a line that says why this machine cannot tell.
 fn tell<T>(name: &str, result: Result<T, Failure>) -> Option<T> {

@@ -1,7 +1,6 @@
 //! One row: an event at one precise level by one delivery.
 
 use super::classes;
-use crate::event::error::Wanted;
 use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
 use crate::event::open;
 use crate::precision::event::{Delivery, Event, Nature};
@@ -184,7 +183,7 @@ const fn gcd(a: u64, b: u64) -> u64 {
 fn accepted_period(asked: &Asked, workload: Workload, plan: &Plan) -> u64 {
     let opens = |period| {
         let attr = asked.event.attr(period, asked.precise, asked.delivery, &workload);
-        open::open(&attr, Wanted::Instructions, 0).is_ok()
+        open::open(&attr, asked.event.wanted(), 0).is_ok()
     };
     let periods = plan.periods();
     periods.iter().copied().find(|period| opens(*period)).or(periods.first().copied()).unwrap_or(1)

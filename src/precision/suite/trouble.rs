@@ -1,6 +1,6 @@
 //! What it means that a measurement gave no facts.
 
-use crate::event::error::{Cause, OpenError, Wanted};
+use crate::event::error::{Cause, OpenError};
 use crate::event::probe::failure::Failure;
 use crate::precision::event::Event;
 use crate::precision::judge::{Outcome, Verdict};
@@ -36,8 +36,7 @@ pub(super) fn of_probe(failure: &Failure) -> Verdict {
 
 /// Why `event` cannot be opened: number, cause, remedy.
 fn refusal(errno: i32, event: &Event) -> String {
-    let wanted = if event.is_hardware() { Wanted::Instructions } else { Wanted::Step };
-    let error = OpenError::here(Errno(errno), wanted);
+    let error = OpenError::here(Errno(errno), event.wanted());
     let name = Name::from_raw(errno);
     match error.cause {
         Cause::NoPmu => format!("{name:?} ({errno}), no PMU here"),

@@ -3,7 +3,7 @@
 use super::one::{Found, Named};
 use crate::doctor::cpu::Cpu;
 use crate::doctor::pmu::{Pmu, hz};
-use crate::event::attr::{Counted, instructions};
+use crate::event::attr::counter as counter_attr;
 use crate::event::environment::sysctl;
 use crate::event::error::Wanted;
 use crate::event::kernel::{CLOCK_REFRESH_HANG, Version};
@@ -19,6 +19,7 @@ use crate::precision::suite::row::{Asked, counter_batch};
 use crate::precision::suite::trouble;
 use crate::precision::workload::{Path, class};
 use crate::record::control;
+use crate::record::counted::Counted;
 
 pub(super) const ALL: &[Named] = &[
     Named::new(Group::Limits, "debug registers", |_| debug_registers()),
@@ -32,6 +33,7 @@ pub(super) const ALL: &[Named] = &[
     Named::new(Group::Limits, "core types", |_| core_types()),
 ];
 
+const INSTRUCTIONS: Wanted = Wanted::Counter(Counted::Instructions);
 /// Signals of the runs for the tail and for throttling.
 const SIGNALS: u64 = 1_000;
 /// Makes a period longer than a handler, whose instructions a free-running counter counts.
@@ -51,23 +53,16 @@ fn debug_registers() -> Found {
 
 fn smallest_period() -> Found {
     match smallest(Counted::Instructions) {
-        Ok(Some(1)) => Found::new(
+        Ok(1) => Found::new(
             Verdict::pass(),
             "1 is accepted; the kernel counts at least 2 (x86_perf_event_set_period)",
             vec![("accepted", 1)],
         ),
-        Ok(Some(period)) => Found::new(
+        Ok(period) => Found::new(
             Verdict::pass(),
             format!("{period}; less is refused"),
             vec![("accepted", i64::from(period as i32))],
         ),
-        Ok(None) => {
-            let attr = instructions(Counted::Instructions, 1_000_000, control::Delivery::Fasync, 0);
-            match open::open(&attr, Wanted::Instructions, 0) {
-                Ok(_) => Found::new(Verdict::fail("no period up to 1,024 is accepted"), "", Vec::new()),
-                Err(error) => Found::skip(error.to_string()),
-            }
-        }
         Err(error) => Found::skip(error.to_string()),
     }
 }
@@ -108,12 +103,12 @@ fn throttling(plan: &Plan) -> Found {
 
 /// Pinned counters, which never share: how many hold a counter at the same time.
 fn counters_at_once() -> Found {
-    let mut attr = instructions(Counted::Instructions, 1 << 40, control::Delivery::Fasync, 0);
+    let mut attr = counter_attr(Counted::Instructions, 1 << 40, control::Delivery::Fasync, 0);
     attr.set_pinned(1);
     attr.set_disabled(0);
     let mut held = Vec::new();
     while held.len() < MANY {
-        match open::open(&attr, Wanted::Instructions, 0) {
+        match open::open(&attr, INSTRUCTIONS, 0) {
             // A pinned event without a counter reads as end of file (perf_event_open(2)).
             Ok(event) => held.push(event),
             Err(error) if held.is_empty() => return Found::skip(error.to_string()),
