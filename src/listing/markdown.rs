@@ -151,7 +151,7 @@ impl Tables<'_> {
                 let place = Place::of(self.trace, registers.rip);
                 push_code(&mut self.line, &place.short(registers.rip));
                 match stable {
-                    Some(stable) => self.push_arguments(stable.arguments.iter().cloned()),
+                    Some(stable) => self.push_arguments(stable.registers.iter().cloned()),
                     None => {
                         let name = |index: usize| (GENERAL_NAMES[index], hex::hex(registers.general[index]));
                         self.push_arguments(ARGUMENTS.into_iter().map(name));

@@ -85,6 +85,10 @@ impl Regions {
 
     /// The value by region and offset; `None` for what is no address.
     pub fn name(&mut self, value: u64) -> Option<String> {
+        // An alternate stack may lie anywhere, also next to a module.
+        if let Some(name) = self.in_module(value) {
+            return Some(name);
+        }
         for rsp in self.handlers.iter().rev() {
             if (rsp.saturating_sub(NEAR)..rsp + CALLERS).contains(&value) {
                 return Some(offset("handler", value, *rsp));
@@ -98,9 +102,6 @@ impl Regions {
             let known = value < self.stack + CALLERS;
             return Some(if known { offset("stack", value, self.stack) } else { "stack+…".to_owned() });
         }
-        if let Some((_, name, bias)) = self.module(value) {
-            return Some(format!("{name}+{}", hex::hex(value - bias)));
-        }
         if !self.is_mapped(value) {
             return None;
         }
@@ -110,6 +111,11 @@ impl Regions {
             self.blocks.len() - 1
         });
         Some(offset(&format!("mem{}", index + 1), value, self.blocks[index]))
+    }
+
+    fn in_module(&self, value: u64) -> Option<String> {
+        let (_, name, bias) = self.module(value)?;
+        Some(format!("{name}+{}", hex::hex(value - bias)))
     }
 
     /// The value by region, or as it is.
