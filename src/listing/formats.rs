@@ -68,7 +68,7 @@ fn names_that_look_like_markdown_stay_as_they_are() {
     let mut trace = gcd_call();
     trace.header.command = vec!["a`|b".to_owned(), "*x*".to_owned(), "<b>".to_owned(), "``".to_owned()];
     let (_, paragraphs) = rendered(&markdown_of(&trace.read(), &Options::default()));
-    assert_eq!(paragraphs[0], "gcd in 'a`\\|b' '*x*' '<b>' '``'");
+    assert_eq!(paragraphs[0], "gcd in 'a`|b' '*x*' '<b>' '``'");
 }
 
 /// What a renderer makes of each real run's document: as many rows as steps, each with all its cells, and in the cells what
@@ -88,10 +88,13 @@ fn documents_of_real_runs_render_as_they_read() {
         for (row, step) in rows.iter().zip(steps) {
             assert_eq!(row[0], step["n"].to_string());
             let symbol = step["symbol"].as_str().unwrap_or_default();
-            assert!(row[1].starts_with(symbol), "{}: {row:?} {symbol}", path.display());
+            let shortened = symbol.chars().count() > 60 && row[1].starts_with('…');
+            assert!(shortened || row[1].starts_with(symbol), "{}: {row:?} {symbol}", path.display());
             let text = row[2].trim_start_matches(['\u{2003}', '⋯']);
             let text = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
-            assert!(text.starts_with(step["text"].as_str().unwrap()), "{}: {row:?} {step}", path.display());
+            let whole = step["text"].as_str().unwrap();
+            let shortened = whole.chars().count() > 80 && text.contains('…');
+            assert!(shortened || text.starts_with(whole), "{}: {row:?} {step}", path.display());
             compared += 1;
         }
     }
