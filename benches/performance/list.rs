@@ -1,5 +1,8 @@
 //! How fast a trace becomes a listing, and what memory that takes.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use overstep::check::summary::Summary;
 use overstep::record::reader::Trace;
 
@@ -9,8 +12,8 @@ use crate::{clock, command, size};
 
 const ROUNDS: usize = 5;
 
-/// Rounds of the workload: some 280,000 rows.
-const AMOUNT: usize = 400;
+/// Rounds of the workload: a million rows.
+const AMOUNT: usize = 1450;
 
 /// Each line, the options it lists with, and what is wanted of it.
 const LINES: [(&str, &[&str], Target); 7] = [
@@ -25,9 +28,15 @@ const LINES: [(&str, &[&str], Target); 7] = [
 
 /// The trace is in memory once, and what a listing adds to it does not grow with it.
 const MEMORY: &str = "list/html-memory";
+const IN_MEMORY_ONCE: Target = Target::AtMost(2.0);
+
+/// The same rate against a disassembler's, which writes address, bytes and instruction, and knows of no run.
+const PEER: &str = "list/objdump";
 
 pub fn run(selection: &Selection) {
-    if !LINES.iter().any(|(name, ..)| selection.wants(name)) && !selection.wants(MEMORY) {
+    if !LINES.iter().any(|(name, ..)| selection.wants(name))
+        && ![MEMORY, PEER].iter().any(|it| selection.wants(it))
+    {
         return;
     }
     let directory = match tempfile::tempdir() {
@@ -56,19 +65,48 @@ pub fn run(selection: &Selection) {
             None => line::skip(name, "overstep list failed"),
         }
     }
+    if selection.wants(PEER) {
+        match against_objdump(&file, rows) {
+            Ok((ours, peer)) => {
+                let basis = "rows of `list` and of `objdump -d` over this program, CPU time of the whole commands in turn";
+                line::ratio(PEER, ours, peer, "rows/s", Target::AtLeast(1.0), basis);
+            }
+            Err(reason) => line::skip(PEER, &reason),
+        }
+    }
     if selection.wants(MEMORY) {
         match memory(&file) {
             Some((peak, trace)) => {
                 let basis = "peak resident size of `list --format html`; peer: the trace file";
-                line::ratio(MEMORY, peak, trace, "KiB", Target::None, basis);
+                line::ratio(MEMORY, peak, trace, "KiB", IN_MEMORY_ONCE, basis);
             }
             None => line::skip(MEMORY, "overstep list failed"),
         }
     }
 }
 
+/// Rows a second of `list` as text, and of objdump.
+fn against_objdump(file: &Path, rows: u64) -> Result<(f64, f64), String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let objdump = || {
+        let mut command = Command::new("objdump");
+        command.args(["-d", "-M", "intel"]).arg(&this);
+        command
+    };
+    let listed = objdump().output().map_err(|error| format!("objdump: {error}"))?;
+    let lines = listed.stdout.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"  ")).count();
+    let (mut ours, mut peer) = (u64::MAX, u64::MAX);
+    for _ in 0..ROUNDS {
+        let own = command::list(file).and_then(|mut list| clock::of_run(&mut list));
+        ours = ours.min(own.ok_or("overstep list failed")?);
+        peer = peer.min(clock::of_run(objdump().stdout(Stdio::null())).ok_or("objdump failed")?);
+    }
+    let rate = |rows: f64, nanoseconds: u64| rows / (nanoseconds as f64 / 1e9);
+    Ok((rate(rows as f64, ours), rate(lines as f64, peer)))
+}
+
 /// Peak resident size of the listing command and the length of the trace, in KiB.
-fn memory(file: &std::path::Path) -> Option<(f64, f64)> {
+fn memory(file: &Path) -> Option<(f64, f64)> {
     let peak = clock::peak_of_run(command::list(file)?.args(["--format", "html"]))?;
     Some((peak as f64, file.metadata().ok()?.len() as f64 / 1024.0))
 }

@@ -117,20 +117,6 @@ impl Presentation {
                 "--columns does not apply to HTML, which shows everything there is",
             ));
         }
-        if self.stable && self.format == Format::Html {
-            return Err(Failure::new(
-                status,
-                "--stable does not apply to HTML, whose values are those recorded",
-            )
-            .next("--format text, markdown or csv"));
-        }
-        if self.stable && self.format == Format::Json {
-            return Err(Failure::new(
-                status,
-                "--stable does not apply to JSON, whose values are those recorded",
-            )
-            .next("--format text, markdown or csv"));
-        }
         Ok(())
     }
 

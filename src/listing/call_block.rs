@@ -38,7 +38,7 @@ pub fn write_entry(
     if let Some(stable) = &entry.stable {
         writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, stable.thread)?;
         let mut line = Line::default();
-        for (name, argument) in &stable.arguments {
+        for (name, argument) in &stable.registers {
             line.spaces(2)
                 .style(faint)
                 .push(name)
@@ -48,7 +48,7 @@ pub fn write_entry(
                 .push(argument)
                 .style(end);
         }
-        return write!(out, "{}\n{}", line.as_str(), if stable.arguments.is_empty() { "" } else { "\n" });
+        return write!(out, "{}\n{}", line.as_str(), if stable.registers.is_empty() { "" } else { "\n" });
     }
     writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, entry.thread)?;
     let mut line = Line::default();

@@ -22,11 +22,14 @@ pub enum Reader {
     /// A person at a terminal: long names are cut to their column, and digits that an address shares with the one before
     /// it are left out.
     Terminal,
-    /// A person with a document: names are whole.
+    /// A person with a document: names are whole, but for those that would fill the page.
     Document,
     /// A program: names and numbers are whole, and nothing stands there for decoration.
     Program,
 }
+
+/// Characters of an instruction with its target that a document shows whole.
+const DOCUMENT_INSTRUCTION: usize = 80;
 
 /// Writes cells of one listing.
 pub struct Cells<'t> {
@@ -80,6 +83,7 @@ impl<'t> Cells<'t> {
                 line.style(name);
                 match self.reader {
                     Reader::Terminal => line.push(&code.in_symbol),
+                    Reader::Document if code.name_beyond_documents().is_some() => line.push(&code.in_symbol),
                     _ => line.push(&code.place.in_symbol().unwrap_or_default()),
                 };
                 line.style(end);
@@ -120,6 +124,7 @@ impl<'t> Cells<'t> {
         line.push(match self.reader {
             _ if stable.is_some() => stable.unwrap_or_default(),
             Reader::Terminal => &row.code.cell,
+            Reader::Document if row.code.text.chars().count() > DOCUMENT_INSTRUCTION => &row.code.cell,
             _ => &row.code.text,
         });
         if let Some(count) = row.entry.count {

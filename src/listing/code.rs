@@ -26,6 +26,9 @@ const CACHED: usize = 1 << 16;
 /// Columns for a symbol and offset in a line. Demangled names run to hundreds.
 pub const NAME: usize = 24;
 
+/// Characters of a symbol that every row of a document repeats.
+const DOCUMENT_NAME: usize = 60;
+
 /// Columns for a module's file name in a line. Those of Cargo's test binaries end with sixteen digits.
 pub const MODULE_NAME: usize = 17;
 
@@ -64,6 +67,14 @@ pub struct Code {
     pub length: u64,
     /// The bytes that the text was made from, at least as long as the instruction.
     recorded: CodeBytes,
+}
+
+impl Code {
+    /// The symbol's name where it is too long for a document's cells, which give its end only.
+    #[must_use]
+    pub fn name_beyond_documents(&self) -> Option<&Rc<str>> {
+        self.long_symbol.as_ref().filter(|name| name.chars().count() > DOCUMENT_NAME)
+    }
 }
 
 /// Turns a trace's instructions into [`Code`].

@@ -5,13 +5,25 @@ use std::path::Path;
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
 
+use super::golden::real_runs;
+
 struct Contract(Schemas, SchemaIndex);
 
 impl Contract {
     fn new() -> Self {
+        Self::of("")
+    }
+
+    /// Lines of `--stable`.
+    fn stable() -> Self {
+        Self::of("#/$defs/stable")
+    }
+
+    fn of(fragment: &str) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/trace.schema.json");
         let mut schemas = Schemas::new();
-        let index = Compiler::new().compile(path.to_str().unwrap(), &mut schemas).unwrap();
+        let place = format!("{}{fragment}", path.display());
+        let index = Compiler::new().compile(&place, &mut schemas).unwrap();
         Self(schemas, index)
     }
 
@@ -22,9 +34,27 @@ impl Contract {
 
 #[test]
 fn golden_lines_keep_the_contract() {
-    let contract = Contract::new();
+    keep(&Contract::new(), &["gcd.jsonl", "mixed.jsonl", "unreturned.jsonl"]);
+    keep(&Contract::stable(), &["mixed-stable.jsonl"]);
+}
+
+#[test]
+fn listings_of_real_runs_keep_the_contract() {
+    let contract = Contract::stable();
+    let mut files = 0;
+    for (path, text) in real_runs("jsonl") {
+        for (number, line) in text.lines().enumerate() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(contract.refusal(&line), None, "{}, line {}", path.display(), number + 1);
+        }
+        files += 1;
+    }
+    assert!(files > 30, "{files} listings");
+}
+
+fn keep(contract: &Contract, names: &[&str]) {
     let mut types = std::collections::BTreeSet::new();
-    for name in ["gcd.jsonl", "mixed.jsonl", "unreturned.jsonl"] {
+    for name in names {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/listing").join(name);
         for (number, line) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
             let line: Value = serde_json::from_str(line).unwrap();
@@ -33,6 +63,25 @@ fn golden_lines_keep_the_contract() {
         }
     }
     assert_eq!(types.into_iter().collect::<Vec<_>>(), ["header", "marker", "step", "summary"]);
+}
+
+#[test]
+fn recorded_and_stable_lines_are_told_apart() {
+    let golden = |name| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/listing").join(name);
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let (contract, stable) = (Contract::new(), Contract::stable());
+    let header = |name| golden(name).into_iter().next().unwrap();
+    assert!(contract.refusal(&header("mixed-stable.jsonl")).is_some());
+    assert!(stable.refusal(&header("mixed.jsonl")).is_some());
+    let steps: Vec<_> =
+        golden("mixed-stable.jsonl").into_iter().filter(|line| line["type"] == "step").collect();
+    assert!(steps.iter().all(|step| contract.refusal(step).is_some()), "an address by region is no number");
+    let mut step = steps[0].clone();
+    step["verdict"] = json!("exact");
+    assert!(stable.refusal(&step).is_some(), "a verdict depends on the engine");
 }
 
 /// A step as the contract gives it for an example.

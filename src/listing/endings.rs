@@ -24,7 +24,7 @@ fn cut_off() -> Synthetic {
 
 /// The last marker in JSON, after it stood word for word in the text.
 fn last_marker(trace: &Trace) -> Value {
-    let lines = json_of(trace);
+    let lines = json_of(trace, &Options::default());
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let last = lines.rev().find(|line| line["type"] == "marker").unwrap();
     let text = text_of(trace, &Options { summary: false, ..Options::default() });
@@ -72,7 +72,7 @@ fn a_file_that_was_cut_is_not_taken_for_a_killed_tracer() {
     let mut bytes = trace.bytes();
     // Into the committed events of the second thread's chunk, which is 4 KiB long and the last.
     bytes.truncate(bytes.len() - 4096 + 70);
-    let lines = json_of(&Trace::from_bytes(bytes).unwrap());
+    let lines = json_of(&Trace::from_bytes(bytes).unwrap(), &Options::default());
     let first = lines.lines().find(|line| line.contains("the trace ends here")).unwrap();
     assert!(first.contains("gcd (a.out+0x1139): its file is cut or damaged"), "{first}");
 }
@@ -83,7 +83,7 @@ fn a_call_with_a_known_end_gets_no_other_one() {
     let reason = LostReason::Limit;
     limited.marker(Marker::Lost { reason, expected: at(0x113b), found: at(0x113b), detail: 1 });
     for trace in [gcd_call(), limited] {
-        assert!(!json_of(&trace.read_closed(SIGKILL)).contains("\"kind\":\"exit\""));
+        assert!(!json_of(&trace.read_closed(SIGKILL), &Options::default()).contains("\"kind\":\"exit\""));
     }
 }
 
@@ -93,7 +93,7 @@ fn a_call_that_another_one_follows_did_not_end_with_the_process() {
     trace.enter(THREAD, 2, 0x1139);
     trace.gcd(0x117b);
     trace.marker(Marker::Leave { rax: 6, xmm0: [0; 16] });
-    let lines = json_of(&trace.read_closed(0));
+    let lines = json_of(&trace.read_closed(0), &Options::default());
     let lost = "lost: nothing says how this call ended after step 1 at gcd (a.out+0x1139)";
     assert!(lines.contains(lost), "{lines}");
     assert!(!lines.contains("the trace ends here"), "{lines}");
@@ -121,7 +121,7 @@ fn unreturned() -> Synthetic {
 fn calls_that_never_returned() {
     let trace = unreturned().read_closed(STATUS_3);
     compare("unreturned.txt", &text_of(&trace, &Options::default()));
-    compare("unreturned.jsonl", &json_of(&trace));
+    compare("unreturned.jsonl", &json_of(&trace, &Options::default()));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use pulldown_cmark::{Event, Options as Extensions, Parser, Tag, TagEnd};
 
 use super::column::Column;
-use super::golden::{compare, mixed, text_of};
-use super::options::Options;
+use super::golden::{compare, mixed, real_runs, text_of};
+use super::options::{Options, Values};
 use super::selection::{Only, Selection};
 use super::{csv, html, markdown};
 use crate::check::synthetic::gcd_call;
@@ -68,7 +68,37 @@ fn names_that_look_like_markdown_stay_as_they_are() {
     let mut trace = gcd_call();
     trace.header.command = vec!["a`|b".to_owned(), "*x*".to_owned(), "<b>".to_owned(), "``".to_owned()];
     let (_, paragraphs) = rendered(&markdown_of(&trace.read(), &Options::default()));
-    assert_eq!(paragraphs[0], "gcd in 'a`\\|b' '*x*' '<b>' '``'");
+    assert_eq!(paragraphs[0], "gcd in 'a`|b' '*x*' '<b>' '``'");
+}
+
+/// What a renderer makes of each real run's document: as many rows as steps, each with all its cells, and in the cells what
+/// the JSON lines of the same run have.
+#[test]
+fn documents_of_real_runs_render_as_they_read() {
+    let mut compared = 0;
+    for (path, markdown) in real_runs("md") {
+        let (rows, _) = rendered(&markdown);
+        assert!(rows.iter().all(|row| row.len() == Column::DOCUMENT.len()), "{}", path.display());
+        let rows: Vec<_> = rows.iter().filter(|row| row[0].parse::<u64>().is_ok()).collect();
+        let json = std::fs::read_to_string(path.with_extension("jsonl")).unwrap();
+        let steps: Vec<serde_json::Value> =
+            json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let steps: Vec<_> = steps.iter().filter(|line| line["type"] == "step").collect();
+        assert_eq!(rows.len(), steps.len(), "{}", path.display());
+        for (row, step) in rows.iter().zip(steps) {
+            assert_eq!(row[0], step["n"].to_string());
+            let symbol = step["symbol"].as_str().unwrap_or_default();
+            let shortened = symbol.chars().count() > 60 && row[1].starts_with('…');
+            assert!(shortened || row[1].starts_with(symbol), "{}: {row:?} {symbol}", path.display());
+            let text = row[2].trim_start_matches(['\u{2003}', '⋯']);
+            let text = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+            let whole = step["text"].as_str().unwrap();
+            let shortened = whole.chars().count() > 80 && text.contains('…');
+            assert!(shortened || text.starts_with(whole), "{}: {row:?} {step}", path.display());
+            compared += 1;
+        }
+    }
+    assert!(compared > 1000, "{compared} rows");
 }
 
 #[test]
@@ -139,11 +169,16 @@ fn selections_keep_a_calls_frame() {
 
 #[test]
 fn golden_rows_of_the_explorer() {
+    golden_rows("mixed.html.rows", &Options::default());
+    golden_rows("mixed-stable.html.rows", &Options { values: Values::Stable, ..Options::default() });
+}
+
+fn golden_rows(name: &str, options: &Options) {
     let mut out = Vec::new();
-    html::write(&mixed().read(), &Options::default(), &mut out).unwrap();
+    html::write(&mixed().read(), options, &mut out).unwrap();
     let page = String::from_utf8(out).unwrap();
     let rows = page.split("id=\"data-rows\">\n").nth(1).unwrap().split("</script>").next().unwrap();
     let tables = page.split("id=\"data-tables\">").nth(1).unwrap().split("</script>").next().unwrap();
-    compare("mixed.html.rows", &format!("{rows}{tables}\n"));
+    compare(name, &format!("{rows}{tables}\n"));
     assert!(!page.contains("http://") && !page.contains("https://"), "nothing is loaded from anywhere");
 }

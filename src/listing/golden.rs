@@ -1,8 +1,8 @@
 //! Whole listings against files under `fixtures/listing`; `OVERSTEP_BLESS=1` writes them anew.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::options::{Options, Syntax};
+use super::options::{Options, Syntax, Values};
 use super::palette::Palette;
 use super::{json, text};
 use crate::address::RuntimeAddr;
@@ -19,9 +19,9 @@ pub fn text_of(trace: &Trace, options: &Options) -> String {
     String::from_utf8(out).unwrap()
 }
 
-pub fn json_of(trace: &Trace) -> String {
+pub fn json_of(trace: &Trace, options: &Options) -> String {
     let mut out = Vec::new();
-    json::write(trace, &Options::default(), &mut out).unwrap();
+    json::write(trace, options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -35,6 +35,18 @@ pub fn compare(name: &str, found: &str) {
         assert_eq!(found, expected, "{name}, line {}; OVERSTEP_BLESS=1 accepts the new text", number + 1);
     }
     assert_eq!(found.lines().count(), expected.lines().count(), "{name}: number of lines");
+}
+
+/// The listings of real runs (`tests/golden_listings`) in one format: files and what is in them.
+pub fn real_runs(extension: &str) -> impl Iterator<Item = (PathBuf, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/listings");
+    let entries = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries(&directory).flat_map(move |fixture| entries(&fixture).collect::<Vec<_>>());
+    let suffix = format!(".{extension}");
+    files.filter(move |path| path.to_str().unwrap().ends_with(&suffix)).map(|path| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        (path, text)
+    })
 }
 
 /// One call of `work` with a bit of everything, and one of `gcd` in another thread that was cut off.
@@ -133,7 +145,7 @@ fn blocks() -> Synthetic {
 fn gcd() {
     let trace = gcd_call().read();
     compare("gcd.txt", &text_of(&trace, &Options::default()));
-    compare("gcd.jsonl", &json_of(&trace));
+    compare("gcd.jsonl", &json_of(&trace, &Options::default()));
     let gas = Options { syntax: Syntax::Gas, ..Options::default() };
     compare("gcd-gas.txt", &text_of(&trace, &gas));
 }
@@ -142,7 +154,9 @@ fn gcd() {
 fn a_bit_of_everything() {
     let trace = mixed().read();
     compare("mixed.txt", &text_of(&trace, &Options::default()));
-    compare("mixed.jsonl", &json_of(&trace));
+    compare("mixed.jsonl", &json_of(&trace, &Options::default()));
+    let stable = Options { values: Values::Stable, ..Options::default() };
+    compare("mixed-stable.jsonl", &json_of(&trace, &stable));
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! JSON Lines by the contract of `docs/trace.schema.json`: a header, rows and markers, a summary.
+//! JSON Lines by the contract of `docs/trace.schema.json`: a header, rows and markers, a summary. With stable values the
+//! lines are those of `#/$defs/stable` there.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::json_lines::{HeaderLine, MarkerLine, SummaryLine};
+use super::json_stable::{StableHeaderLine, StableSummaryLine};
 use super::json_step::StepLine;
-use super::options::{Loops, Options};
+use super::options::{Loops, Options, Values};
 use super::rows::Row;
 use super::shown::Shown;
 use crate::check::summary::Summary;
@@ -22,7 +24,10 @@ pub const VERSION: u32 = 1;
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
     let mut out = Lines { out, buffer: Vec::new() };
-    out.put(&HeaderLine::new(trace))?;
+    match options.values {
+        Values::Recorded => out.put(&HeaderLine::new(trace))?,
+        Values::Stable => out.put(&StableHeaderLine::new(trace))?,
+    }
     let mut rows = Shown::new(trace, &Options { loops: Loops::Whole, ..options.clone() });
     for row in rows.by_ref() {
         match row {
@@ -32,7 +37,10 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         }
     }
     let summary = rows.finish();
-    out.put(&SummaryLine::new(&summary))?;
+    match options.values {
+        Values::Recorded => out.put(&SummaryLine::new(&summary))?,
+        Values::Stable => out.put(&StableSummaryLine::new(&summary))?,
+    }
     Ok(summary)
 }
 

@@ -75,7 +75,7 @@ impl<'a> HeaderLine<'a> {
 pub struct MarkerLine<'a> {
     call: u64,
     after: u64,
-    thread: u32,
+    thread: u64,
     kind: &'static str,
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,9 @@ pub struct MarkerLine<'a> {
 
 impl<'a> MarkerLine<'a> {
     pub fn new(row: &'a MarkerRow) -> Self {
+        let stable = row.stable.as_deref();
         let regs = match &row.occasion {
+            _ if stable.is_some() => stable.map(|it| it.registers.clone()).filter(|it| !it.is_empty()),
             Occasion::Recorded(Marker::Enter { registers, .. }) => {
                 let general =
                     GENERAL_NAMES.iter().zip(registers.general).map(|(name, value)| (*name, hex(value)));
@@ -113,7 +115,7 @@ impl<'a> MarkerLine<'a> {
         Self {
             call: row.call,
             after: row.after,
-            thread: row.thread,
+            thread: stable.map_or(u64::from(row.thread), |stable| stable.thread),
             kind: row.kind,
             text: &row.text,
             regs: regs.map(RegisterMap),

@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::changes::{self, FLAGS_NAME};
 use super::hex::{self, hex};
-use super::json_registers::RegisterMap;
+use super::json_registers::{FlagMap, RegisterMap};
 use super::names;
 use super::rows::StepRow;
 use super::source::{Frame, Location};
+use super::stable::{MASKED, StableAccess, StableRow};
 use super::syscall_result;
 use crate::record::step::{Access, MemoryAccess, Syscall};
 use crate::record::verdict::Verdict;
@@ -17,7 +18,7 @@ use crate::record::verdict::Verdict;
 pub struct StepLine<'a> {
     call: u64,
     n: u64,
-    thread: u32,
+    thread: u64,
     depth: u32,
     address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,9 @@ pub struct StepLine<'a> {
     count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     regs: Option<RegisterMap>,
+    /// Of stable rows, which know of some flags only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flags: Option<FlagMap>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<Vec<MemoryObject>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +51,9 @@ pub struct StepLine<'a> {
     /// Where the function of that line was inlined, from the innermost call outward.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     inlined: Vec<InlinedObject<'a>>,
-    verdict: &'static str,
+    /// Absent in a stable row that is as expected, since how it is known depends on the engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
     /// With `skid`: instructions that had retired too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<u32>,
@@ -85,12 +91,20 @@ impl MemoryObject {
         let mut value = String::new();
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
         hex::push_little_endian(&mut value, bytes);
-        let access = match memory.access {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::ReadWrite => "readwrite",
-        };
-        Self { access, address: hex(memory.address.0), size: memory.size, value }
+        Self { access: word(memory.access), address: hex(memory.address.0), size: memory.size, value }
+    }
+
+    fn stable(memory: &StableAccess) -> Self {
+        let StableAccess { access, size, address, value } = memory;
+        Self { access: word(*access), address: address.clone(), size: *size, value: value.clone() }
+    }
+}
+
+const fn word(access: Access) -> &'static str {
+    match access {
+        Access::Read => "read",
+        Access::Write => "write",
+        Access::ReadWrite => "readwrite",
     }
 }
 
@@ -107,6 +121,12 @@ struct SyscallObject {
 }
 
 impl SyscallObject {
+    /// As every run has it, with the arguments `stable` in words: what the kernel answered may differ.
+    fn stable(call: &Syscall, stable: &[String]) -> Self {
+        let result = syscall_result::result(call).map(|_| MASKED.to_owned());
+        Self { arguments: stable.to_vec(), result, error: None, ..Self::new(call) }
+    }
+
     fn new(call: &Syscall) -> Self {
         let used = super::syscall_arity::arguments(call.number);
         let result = syscall_result::result(call);
@@ -126,22 +146,34 @@ impl<'a> StepLine<'a> {
         let (step, code) = (&row.entry, &*row.code);
         let module = code.place.module.as_ref();
         let symbol = code.place.symbol.as_ref();
+        let stable = row.stable.as_deref();
         let regs = step.registers.as_ref().map(|change| {
+            if let Some(stable) = stable {
+                let after = stable.registers.iter().map(|(name, _, after)| (*name, after.clone()));
+                return RegisterMap(after.collect());
+            }
             let general = changes::general(change).map(|(name, _, after)| (name, hex(after)));
             let flags = changes::flags(change).map(|rflags| (FLAGS_NAME, hex(rflags)));
             RegisterMap(general.chain(flags).collect())
         });
+        let flags = stable.filter(|it| !it.flags.is_empty()).map(|it| FlagMap(it.flags.clone()));
+        let own = || step.memory.iter().map(MemoryObject::new).collect();
+        let words = |it: &StableRow| it.memory.iter().map(MemoryObject::stable).collect();
         let (late, expected) = match step.verdict {
             Verdict::Skid(late) => (Some(late), None),
-            Verdict::Unexplained { expected } => (None, Some(hex(expected.0))),
+            Verdict::Unexplained { expected } if stable.is_none() => (None, Some(hex(expected.0))),
             _ => (None, None),
         };
         Self {
             call: step.call,
             n: step.n,
-            thread: step.thread,
+            thread: stable.map_or(u64::from(step.thread), |stable| stable.thread),
             depth: step.depth,
-            address: hex(step.address.0),
+            address: match stable {
+                None => hex(step.address.0),
+                Some(stable) if stable.address.is_empty() => code.place.in_module(step.address),
+                Some(stable) => stable.address.clone(),
+            },
             module: module.map(|(name, _)| &**name),
             offset: module.map(|(_, offset)| hex(offset.0)),
             symbol: symbol.map(|(name, _)| &**name),
@@ -149,14 +181,21 @@ impl<'a> StepLine<'a> {
             symbol_offset: symbol.map(|(_, offset)| *offset),
             bytes: &code.hex,
             differs_from_file: step.differs_from_file,
-            text: &code.text,
+            text: stable.and_then(|it| it.instruction.as_deref()).unwrap_or(&code.text),
             count: step.count.unwrap_or(1),
             regs,
-            memory: memory.then(|| step.memory.iter().map(MemoryObject::new).collect()),
-            syscall: step.syscall.as_ref().map(SyscallObject::new),
+            flags,
+            memory: memory.then(|| stable.map_or_else(own, words)),
+            syscall: step.syscall.as_ref().map(|call| {
+                let words = stable.and_then(|it| it.syscall.as_deref());
+                words.map_or_else(|| SyscallObject::new(call), |words| SyscallObject::stable(call, words))
+            }),
             source: code.source.as_ref().and_then(|source| source.innermost()).map(Frame::file_line),
             inlined: code.source.as_deref().map(InlinedObject::all).unwrap_or_default(),
-            verdict: names::verdict(step.verdict),
+            verdict: match step.verdict {
+                Verdict::Exact | Verdict::Reconstructed if stable.is_some() => None,
+                verdict => Some(names::verdict(verdict)),
+            },
             late,
             expected,
         }

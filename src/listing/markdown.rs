@@ -1,12 +1,14 @@
 //! Markdown: each call as a table, or the text listing in a fenced block.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use super::cells::{Cells, Reader};
 use super::column::Column;
 use super::layout::INDENT;
 use super::line::Line;
-use super::markdown_text::{push_code, push_words};
+use super::markdown_text::{push_cell_code, push_code, push_words};
 use super::options::{Options, Values};
 use super::palette::Palette;
 use super::place::Place;
@@ -49,6 +51,7 @@ pub fn write_tables(trace: &Trace, options: &Options, out: &mut impl Write) -> i
         columns: options.columns_or(&Column::DOCUMENT),
         cells: Cells::new(trace, Palette::PLAIN, Reader::Document),
         headings: SourceHeadings::new(options),
+        named: HashSet::new(),
         cell: Line::default(),
         line: String::new(),
         call: None,
@@ -83,6 +86,8 @@ struct Tables<'t> {
     columns: &'t [Column],
     cells: Cells<'t>,
     headings: SourceHeadings,
+    /// Names that stand whole in a row of their own.
+    named: HashSet<Rc<str>>,
     cell: Line,
     line: String,
     call: Option<u64>,
@@ -114,6 +119,7 @@ impl Tables<'_> {
             Row::Step(row) => {
                 self.open_table(out)?;
                 self.write_source(row, out)?;
+                self.write_whole_name(row, out)?;
                 self.write_step(row, out)
             }
             Row::Fold(row) => {
@@ -151,7 +157,7 @@ impl Tables<'_> {
                 let place = Place::of(self.trace, registers.rip);
                 push_code(&mut self.line, &place.short(registers.rip));
                 match stable {
-                    Some(stable) => self.push_arguments(stable.arguments.iter().cloned()),
+                    Some(stable) => self.push_arguments(stable.registers.iter().cloned()),
                     None => {
                         let name = |index: usize| (GENERAL_NAMES[index], hex::hex(registers.general[index]));
                         self.push_arguments(ARGUMENTS.into_iter().map(name));
@@ -212,7 +218,7 @@ impl Tables<'_> {
                 Column::Ordinal | Column::Call | Column::Thread | Column::Depth => {
                     self.line.push_str(trimmed);
                 }
-                _ => push_code(&mut self.line, trimmed),
+                _ => push_cell_code(&mut self.line, trimmed),
             }
             self.line.push_str(" |");
         }
@@ -225,10 +231,21 @@ impl Tables<'_> {
             let mut words = String::from("**");
             push_words(&mut words, &heading.place());
             words.push_str("** ");
-            push_code(&mut words, heading.text.as_deref().unwrap_or_default());
+            push_cell_code(&mut words, heading.text.as_deref().unwrap_or_default());
             self.write_words(words.trim_end(), out)?;
         }
         Ok(())
+    }
+
+    /// A row for a name too long for the cells of its column, once.
+    fn write_whole_name(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
+        let Some(name) = row.code.name_beyond_documents() else { return Ok(()) };
+        if !self.columns.contains(&Column::Symbol) || !self.named.insert(Rc::clone(name)) {
+            return Ok(());
+        }
+        let mut words = String::new();
+        push_cell_code(&mut words, name);
+        self.write_words(&words, out)
     }
 
     /// A row of the table whose widest cell holds the words.

@@ -14,8 +14,13 @@ pub fn push_words(out: &mut String, words: &str) {
     }
 }
 
-/// Appends a code span, for a cell of a table too: there a bar ends the cell even inside a span, unless it is escaped
-/// (GitHub Flavored Markdown, section 4.10).
+/// Appends a code span for a cell of a table: there a bar ends the cell even inside a span, unless it is escaped (GitHub
+/// Flavored Markdown, section 4.10).
+pub fn push_cell_code(out: &mut String, code: &str) {
+    push_code(out, &code.replace('|', "\\|"));
+}
+
+/// Appends a code span, in a paragraph: there a backslash is one.
 pub fn push_code(out: &mut String, code: &str) {
     if code.is_empty() {
         return;
@@ -25,7 +30,7 @@ pub fn push_code(out: &mut String, code: &str) {
     let padding = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
     out.push_str(&fence);
     out.push_str(padding);
-    out.push_str(&code.replace('|', "\\|"));
+    out.push_str(code);
     out.push_str(padding);
     out.push_str(&fence);
 }
@@ -33,4 +38,52 @@ pub fn push_code(out: &mut String, code: &str) {
 /// Backticks in the longest run of them.
 fn longest_run(code: &str) -> usize {
     code.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use pulldown_cmark::{Event, Options, Parser};
+
+    use super::*;
+
+    /// What a renderer shows, with code in brackets and cells apart by lines.
+    fn shown(markdown: &str) -> String {
+        let mut shown = String::new();
+        for event in Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_MATH) {
+            match event {
+                Event::Text(text) => shown.push_str(&text),
+                Event::Code(code) => shown.push_str(&format!("[{code}]")),
+                Event::End(pulldown_cmark::TagEnd::TableCell) => shown.push('\n'),
+                Event::Start(_) | Event::End(_) => {}
+                other => panic!("{other:?} in {markdown:?}"),
+            }
+        }
+        shown
+    }
+
+    /// Names as compilers, programs and people make them.
+    const NAMES: &str = "[a-z<>(),&*:`|\\\\$_~ \\[\\]#+=-]{0,24}[a-z)>`|]";
+
+    proptest! {
+        #[test]
+        fn a_cell_shows_the_name(name in NAMES) {
+            prop_assume!(!name.starts_with(' ') && !name.contains("\\|"));
+            let mut cell = String::new();
+            push_cell_code(&mut cell, &name);
+            let table = format!("| a | b |\n| -- | -- |\n| {cell} | x |\n");
+            prop_assert_eq!(shown(&table), format!("a\nb\n[{name}]\nx\n"));
+        }
+
+        #[test]
+        fn a_paragraph_shows_the_name(name in NAMES) {
+            prop_assume!(!name.starts_with(' '));
+            let mut code = String::new();
+            push_code(&mut code, &name);
+            prop_assert_eq!(shown(&format!("in {code} is")), format!("in [{name}] is"));
+            let mut words = String::from("in ");
+            push_words(&mut words, &name);
+            prop_assert_eq!(shown(&words), format!("in {name}"));
+        }
+    }
 }

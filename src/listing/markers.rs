@@ -43,8 +43,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Fault { signal, address } => {
             format!("fault {signal} {} at {}", names::signal(signal), full(address))
         }
-        Marker::Native { target, resume: RuntimeAddr(0) } => native_elsewhere(&full(target)),
-        Marker::Native { target, resume } => native(&full(target), &short(resume)),
+        Marker::Native { target, resume } => native(&full(target), resume, short),
         Marker::Rseq { start, end } => {
             format!("rseq critical section {} – {}, run natively", full(start), short(end))
         }
@@ -108,22 +107,33 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
     }
 }
 
+/// The addresses that the marker's words name.
+pub fn addresses(marker: &Marker) -> impl Iterator<Item = RuntimeAddr> + use<> {
+    let [one, other] = match *marker {
+        Marker::Enter { registers, .. } => [registers.rip; 2],
+        Marker::Signal { handler, .. } => [handler; 2],
+        Marker::Fault { address, .. } => [address; 2],
+        Marker::Native { target, resume } => [target, resume],
+        Marker::Rseq { start, end } => [start, end],
+        Marker::Lost { expected, found, .. } => [expected, found],
+        _ => [RuntimeAddr(0); 2],
+    };
+    [one, other].into_iter().filter(|address| *address != RuntimeAddr(0))
+}
+
 /// A `leave` by another way than a return, in words.
 #[must_use]
 pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
     format!("leave without a return (longjmp or unwinding), {}", result(rax, xmm0))
 }
 
-/// A stretch out of scope by a function that comes back elsewhere than behind its call.
+/// A stretch out of scope. Of what does not come back by a return, such as longjmp, it is not known where control will be.
 #[must_use]
-pub fn native_elsewhere(target: &str) -> String {
-    format!("native: {target}, which comes back elsewhere")
-}
-
-/// A stretch out of scope.
-#[must_use]
-pub fn native(target: &str, resume: &str) -> String {
-    format!("native: {target}, stepped again from {resume}")
+pub fn native(target: &str, resume: RuntimeAddr, name: impl FnOnce(RuntimeAddr) -> String) -> String {
+    match resume {
+        RuntimeAddr(0) => format!("native: {target}, which comes back elsewhere"),
+        resume => format!("native: {target}, stepped again from {}", name(resume)),
+    }
 }
 
 /// What a parent sees of the status that a process passed to `exit`: its lowest byte (`man 3 exit`).

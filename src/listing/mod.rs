@@ -22,6 +22,7 @@ pub mod html;
 pub mod json;
 mod json_lines;
 mod json_registers;
+mod json_stable;
 mod json_step;
 mod kind;
 mod layout;

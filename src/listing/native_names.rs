@@ -40,10 +40,7 @@ impl NativeNames {
             Some(hit) => format!("{} → {left}", visible(&hit.symbol.name)),
             None => left,
         };
-        if resume == RuntimeAddr(0) {
-            return markers::native_elsewhere(&left);
-        }
-        markers::native(&left, &Place::of(trace, resume).short(resume))
+        markers::native(&left, resume, |resume| Place::of(trace, resume).short(resume))
     }
 
     fn place(&mut self, trace: &Trace, address: RuntimeAddr) -> &Place {

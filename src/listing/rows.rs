@@ -167,23 +167,30 @@ impl<'t> Rows<'t> {
         self.open.marker(&marker);
         let stable = self.rewrite.as_mut().map(|it| it.marker(entry));
         let (stable, words) = stable.map_or((None, None), |(row, words)| (Some(Box::new(row)), words));
-        let text = words.unwrap_or(text);
+        let mut text = words.unwrap_or(text);
+        if let Some(rewrite) = &mut self.rewrite {
+            rewrite.rename(markers::addresses(&marker), &mut text);
+        }
         MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text, stable }
     }
 
     /// The end of the call listed last, where nothing in the trace states it.
     fn cut_off(&mut self) -> Option<Row> {
         let OpenCall { call, thread, last, .. } = std::mem::take(&mut self.open).if_open()?;
-        let (after, place) = match last {
-            Some((n, address, code)) => (n, format!("after step {n} at {}", code.place.full(address))),
+        let (after, place) = match &last {
+            Some((n, address, code)) => (*n, format!("after step {n} at {}", code.place.full(*address))),
             None => (0, "before its first step".to_owned()),
         };
         let held = self.held.as_ref().is_some_and(|entry| thread_of(entry) == thread);
         let ending =
             if held || self.entries.goes_on(thread) { Ending::Unsaid } else { Ending::of(self.trace) };
         let kind = if ending == Ending::Unsaid { "lost" } else { "exit" };
-        let (occasion, text) = (Occasion::CutOff(ending), ending.in_words(&place));
-        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text, stable: None }))
+        let (occasion, mut text) = (Occasion::CutOff(ending), ending.in_words(&place));
+        let stable = self.rewrite.as_mut().map(|rewrite| {
+            rewrite.rename(last.iter().map(|(_, address, _)| *address), &mut text);
+            Box::new(rewrite.cut_off(thread))
+        });
+        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text, stable }))
     }
 }
 

@@ -44,11 +44,17 @@ const FROM_424: &[u8] = b"4264352533223434565";
 /// The arguments that system call `number` takes; all six where this version does not know it.
 #[must_use]
 pub fn arguments(number: u64) -> usize {
+    known(number).unwrap_or(6)
+}
+
+/// The same where it is known.
+#[must_use]
+pub fn known(number: u64) -> Option<usize> {
     let digit = |table: &[u8], start: u64| {
         let place = usize::try_from(number.checked_sub(start)?).ok()?;
         table.get(place).map(|digit| usize::from(digit - b'0'))
     };
-    digit(FROM_0, 0).or_else(|| digit(FROM_424, 424)).unwrap_or(6)
+    digit(FROM_0, 0).or_else(|| digit(FROM_424, 424))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub fn push(line: &mut Line, palette: &Palette, row: &StepRow, strings: &Strings
     line.style(palette.name).push(&name).style(palette.end).push("(");
     match row.stable.as_ref().and_then(|stable| stable.syscall.as_ref()) {
         Some(arguments) => line.push(&arguments.join(", ")),
-        None => line.push(&arguments(call, strings, &mut hex::hex).join(", ")),
+        None => line.push(&arguments(call, strings, &|_| false, &mut |_| None).join(", ")),
     };
     line.push(")");
     let Some(result) = syscall_result::result(call) else { return };
@@ -31,25 +31,35 @@ pub fn push(line: &mut Line, palette: &Palette, row: &StepRow, strings: &Strings
     line.style(palette.end);
 }
 
-/// The arguments that the call takes; `render` writes those that are addresses or nobody knows what.
-pub fn arguments(call: &Syscall, strings: &Strings, render: &mut dyn FnMut(u64) -> String) -> Vec<String> {
+/// The arguments that the call takes: masked where `unknown` says so of their index, and by the `name` of what they are the
+/// address of, where there is one.
+pub fn arguments(
+    call: &Syscall,
+    strings: &Strings,
+    unknown: &dyn Fn(usize) -> bool,
+    name_of: &mut dyn FnMut(u64) -> Option<String>,
+) -> Vec<String> {
     let name = names::syscall(call.number);
     (0..syscall_arity::arguments(call.number))
         .map(|index| {
             let value = call.arguments[index];
             let int = value as u32 as i32;
             let length = call.arguments.get(index + 1).copied().unwrap_or(0);
+            let or_hex = |name: Option<String>| name.unwrap_or_else(|| hex::hex(value));
             match argument(&name, index) {
+                _ if unknown(index) => MASKED.to_owned(),
                 Argument::Directory if int == libc::AT_FDCWD => "AT_FDCWD".to_owned(),
                 Argument::Int | Argument::Directory => int.to_string(),
-                Argument::Long => (value as i64).to_string(),
-                Argument::Size => value.to_string(),
+                Argument::Long => name_of(value).unwrap_or_else(|| (value as i64).to_string()),
+                Argument::Size => name_of(value).unwrap_or_else(|| value.to_string()),
                 Argument::Mode if value == 0 => "0".to_owned(),
                 Argument::Mode => format!("0{value:o}"),
                 Argument::Pointer | Argument::Text | Argument::Bytes if value == 0 => "NULL".to_owned(),
-                Argument::Text => strings.at(value).map_or_else(|| render(value), |text| text.to_string()),
-                Argument::Bytes => strings.buffer(value, length).unwrap_or_else(|| render(value)),
-                Argument::Hex | Argument::Pointer => render(value),
+                Argument::Text => {
+                    strings.at(value).map_or_else(|| or_hex(name_of(value)), |text| text.to_string())
+                }
+                Argument::Bytes => strings.buffer(value, length).unwrap_or_else(|| or_hex(name_of(value))),
+                Argument::Hex | Argument::Pointer => or_hex(name_of(value)),
             }
         })
         .collect()

@@ -53,14 +53,19 @@ pub fn write_header(trace: &Trace, options: &Options, out: &mut impl Write) -> i
 /// be empty. Of the program every run has the name, wherever it lies.
 #[must_use]
 pub fn subject(trace: &Trace, values: Values) -> (String, String) {
-    let mut command: Vec<String> = trace.header.command.iter().map(|word| quoted(word)).collect();
-    if let (Values::Stable, Some(program), Some(path)) =
-        (values, command.first_mut(), trace.header.command.first())
-    {
-        *program = quoted(file_name(path));
-    }
+    let command: Vec<_> = subject_words(trace, values).iter().map(|word| quoted(word)).collect();
     let functions: Vec<_> = trace.header.functions.iter().map(|function| visible(function)).collect();
     (functions.join(", "), command.join(" "))
+}
+
+/// The command line's words, of the program those of [`subject`].
+#[must_use]
+pub fn subject_words(trace: &Trace, values: Values) -> Vec<String> {
+    let mut command = trace.header.command.clone();
+    if let (Values::Stable, Some(program)) = (values, command.first_mut()) {
+        *program = file_name(program).to_owned();
+    }
+    command
 }
 
 /// What the file did not give back, if anything.

@@ -7,5 +7,6 @@ mod listings;
 mod refusals;
 mod support;
 mod symbols;
+mod system_programs;
 mod traces;
 mod usage;

@@ -5,6 +5,7 @@
 //! | `build FLAGS` | compiler flags; each such line is a variant of its own |
 //! | `trace OPTIONS` | a case: options of `overstep trace`; the lines that follow are about it |
 //! | `varies WHY` | values may differ between two runs of one engine |
+//! | `lists OPTIONS` | golden listings are of these rows, since others are up to chance |
 //!
 //! The others are expectations: see [`Expectation`](super::expect::Expectation).
 
@@ -34,6 +35,8 @@ pub struct Case {
     pub options: Vec<String>,
     pub expectations: Vec<Expectation>,
     pub varies: bool,
+    /// Options of `overstep list`.
+    pub lists: Vec<String>,
 }
 
 /// A compiled variant; its directory goes with it.
@@ -79,6 +82,7 @@ impl Fixture {
                 let case = self.cases.last_mut().ok_or("an expectation before the first `trace`")?;
                 match key {
                     "varies" => case.varies = true,
+                    "lists" => case.lists = words(),
                     _ => case.expectations.push(Expectation::parse(key, &words())?),
                 }
             }

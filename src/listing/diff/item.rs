@@ -137,10 +137,10 @@ fn markers(a: &MarkerRow, b: &MarkerRow) -> Vec<What> {
     if a.text != b.text {
         what.push(What::Words { a: a.text.clone(), b: b.text.clone() });
     }
-    if let (Some(a), Some(b)) = (&a.stable, &b.stable) {
+    if let (Some(a), Some(b), "enter") = (&a.stable, &b.stable, a.kind) {
         // Of arguments those that both calls made use of: a cut trace may not have come to all.
-        for (name, a) in &a.arguments {
-            let other = b.arguments.iter().find(|(other, b)| other == name && b != a);
+        for (name, a) in &a.registers {
+            let other = b.registers.iter().find(|(other, b)| other == name && b != a);
             what.extend(other.map(|(name, b)| What::Register { name, a: a.clone(), b: b.clone() }));
         }
     }

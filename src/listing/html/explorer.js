@@ -45,7 +45,7 @@ function step(i) {
   const f = lines[line[i]].split("\t");
   const regs = (t) => (t ? t.split(",").map((p) => { const q = p.split("="); return [+q[0], q[1]]; }) : []);
   return { before: f[3] || "", pre: regs(f[3]), unknown: f[4] === "?", post: f[4] === "?" ? [] : regs(f[4]),
-    memory: f[5] ? f[5].split(";").map((t) => { const m = /^(\w)(\d+)@(\w+)=(\w+)(.*)$/.exec(t); return { access: m[1], size: +m[2], address: m[3], value: m[4], text: m[5] ? JSON.parse(m[5].trim()) : "" }; }) : [],
+    memory: f[5] ? f[5].split(";").map((t) => { const m = /^(\w)(\d+)@(\$?\w+)=(\$?\w+)(.*)$/.exec(t); return { access: m[1], size: +m[2], address: m[3], value: m[4], text: m[5] ? JSON.parse(m[5].trim()) : "" }; }) : [],
     more: f[6] ? JSON.parse(f[6]) : {} };
 }
 function entry(i) {
@@ -103,7 +103,7 @@ function rebuild() {
 
 // Digits that an address shares with the one before it are not repeated.
 function after(was, is) {
-  if (was && is.length > 8 && was.length === is.length) {
+  if (was && is[0] !== "$" && was[0] !== "$" && is.length > 8 && was.length === is.length) {
     let k = 0;
     while (k < is.length && was[k] === is[k]) k++;
     const rest = Math.max(2, is.length - k);
@@ -111,7 +111,8 @@ function after(was, is) {
   }
   return hex(is);
 }
-const hex = (v) => (v === null || v === undefined ? "?" : "0x" + v);
+// A value is digits, or the place of its words.
+const hex = (v) => (v === null || v === undefined ? "?" : v[0] === "$" ? tables.words[+v.slice(1)] : "0x" + v);
 function span(parent, cls, text) { const e = document.createElement("span"); e.className = cls; e.textContent = text; e.setAttribute("role", "gridcell"); parent.append(e); }
 function changes(i, before) {
   const s = step(i), words = [];
@@ -125,7 +126,7 @@ function changes(i, before) {
     const flags = FLAGS.filter(([b]) => (was ^ is) >> b & 1).map(([b, name]) => (is >> b & 1 ? "+" : "-") + name);
     if (flags.length) words.push(flags.join(" "));
   }
-  for (const m of s.memory) words.push(({ r: "read", w: "write", u: "update" })[m.access] + " " + m.size + " [0x" + m.address + "]=0x" + m.value + (m.text ? " " + m.text : ""));
+  for (const m of s.memory) words.push(({ r: "read", w: "write", u: "update" })[m.access] + " " + m.size + " [" + hex(m.address) + "]=" + hex(m.value) + (m.text ? " " + m.text : ""));
   if (s.more.v) words.push(s.more.v);
   return words.join("  ");
 }
@@ -159,7 +160,7 @@ function rowElement(i, index, before) {
     span(e, "symbol", c[2] || c[1]);
     span(e, "text", "  ".repeat(Math.min(depth[i], 8)) + (depth[i] > 8 ? "⋯" + depth[i] + " " : "") + text(i) + (isClosed(i) ? "  ▸ …" : ""));
     span(e, "changed", changes(i, before));
-    e.querySelector(".symbol").title = (c[2] ? c[2] + "\n" : "") + c[1] + "\n" + c[0] + "\n" + c[3];
+    e.querySelector(".symbol").title = [c[2], c[1], c[0], c[3]].filter((it) => it).join("\n");
     if (query && matches(i)) e.classList.add("hit");
   }
   if (i === here) { e.classList.add("here"); e.setAttribute("aria-selected", "true"); }
@@ -283,22 +284,25 @@ function drawMemory() {
     for (const m of step(i).memory) if (!seen.has(m.address)) seen.set(m.address, [i, m]);
   }
   const all = document.createDocumentFragment();
-  const sorted = [...seen.values()].sort((a, b) => (a[1].address.length - b[1].address.length) || (a[1].address < b[1].address ? -1 : 1));
+  // By address; words in the order in which they came up, behind all numbers.
+  const rank = (a) => (a[0] === "$" ? 1e19 + 1e4 * +a.slice(1) : parseInt(a, 16));
+  const sorted = [...seen.values()].sort((a, b) => rank(a[1].address) - rank(b[1].address));
   for (const [i, m] of sorted) {
     const e = document.createElement("div"), a = document.createElement("a");
     if (i === here) e.className = "now";
     a.href = "#call-" + call[i] + "-step-" + number[i]; a.textContent = "step " + number[i];
-    e.append("0x" + m.address + "  " + String(m.size).padStart(2) + "  0x" + m.value + (m.text ? " " + m.text : "") + "  " + ({ r: "read", w: "written", u: "updated" })[m.access] + " by ", a);
+    e.append(hex(m.address) + "  " + String(m.size).padStart(2) + "  " + hex(m.value) + (m.text ? " " + m.text : "") + "  " + ({ r: "read", w: "written", u: "updated" })[m.access] + " by ", a);
     all.append(e);
   }
   if (!sorted.length) all.append("nothing yet");
   box.replaceChildren(all);
 }
 
-let codeHits = null, plain = "";
+let codeHits = null, wordHits = null, plain = "";
 function search(words_) {
   query = words_.trim().toLowerCase(); plain = query.replace(/^0x/, "");
   codeHits = query ? tables.codes.map((c) => (c[1] + " " + c[2] + " " + c[4]).toLowerCase().includes(query)) : null;
+  wordHits = query ? (tables.words || []).map((w) => w.toLowerCase().includes(query)) : null;
   let count = 0;
   if (query) for (let i = 0; i < total; i++) if (matches(i)) count++;
   by("found").textContent = query ? count + (count === 1 ? " match" : " matches") : "";
@@ -308,6 +312,7 @@ function matches(i) {
   if (kind[i] === STEP) {
     if (codeHits[code[i]]) return true;
     const l = lines[line[i]];
+    if (wordHits.length && (l.split("\t").slice(3, 6).join().match(/\$\d+/g) || []).some((w) => wordHits[+w.slice(1)])) return true;
     return plain.length > 1 && l.toLowerCase().indexOf(plain, l.indexOf("\t", l.indexOf("\t") + 1)) >= 0;
   }
   return kind[i] === MARKER ? marker(i).text.toLowerCase().includes(query) : kind[i] === CALL && entry(i).name.toLowerCase().includes(query);

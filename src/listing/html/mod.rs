@@ -7,8 +7,10 @@
 mod browser;
 mod page;
 mod row_lines;
+mod stable_state;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use page::write;

@@ -26,8 +26,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// # Errors
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    let options = Options { loops: Loops::Whole, values: Values::Recorded, ..options.clone() };
-    let (functions, command) = text_frame::subject(trace, Values::Recorded);
+    let options = Options { loops: Loops::Whole, ..options.clone() };
+    let (functions, command) = text_frame::subject(trace, options.values);
     let subject = match (functions.is_empty(), command.is_empty()) {
         (false, false) => format!("{functions} in {command}"),
         _ => functions + &command,
@@ -37,10 +37,10 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"generator\" content=\"overstep {}\">\n\
+         <meta name=\"generator\" content=\"{}\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{BODY}\
          <script type=\"text/plain\" id=\"data-rows\">\n",
-        env!("CARGO_PKG_VERSION"),
+        generator(options.values),
         escaped(&subject),
     )?;
     let mut rows = Shown::new(trace, &options);
@@ -51,7 +51,7 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
     let summary = rows.finish();
     writeln!(out, "</script>")?;
     write_data(out, "data-tables", &lines.tables(trace, options.source.as_deref()))?;
-    let about = about(trace, &summary)?;
+    let about = about(trace, &summary, &options)?;
     write_data(
         out,
         "data-head",
@@ -61,13 +61,24 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
     Ok(summary)
 }
 
-/// Engine, machine and figures in one line.
-fn about(trace: &Trace, summary: &Summary) -> io::Result<String> {
+const fn generator(values: Values) -> &'static str {
+    match values {
+        Values::Recorded => concat!("overstep ", env!("CARGO_PKG_VERSION")),
+        Values::Stable => "overstep",
+    }
+}
+
+/// Figures, and of a single run engine and machine, in one line.
+fn about(trace: &Trace, summary: &Summary, options: &Options) -> io::Result<String> {
     let header = &trace.header;
     let mut figures = Vec::new();
-    text_frame::write_summary(summary, &Palette::PLAIN, &mut figures)?;
+    let plain = Options { palette: Palette::PLAIN, ..options.clone() };
+    text_frame::write_summary_of(summary, &plain, &mut figures)?;
     text_frame::write_damage(trace, &Palette::PLAIN, &mut figures)?;
     let figures = String::from_utf8_lossy(&figures).trim_end().replace('\n', " · ");
+    if options.values == Values::Stable {
+        return Ok(figures);
+    }
     Ok(format!(
         "{figures} · {}/{} · Linux {} · {} · overstep {}",
         names::engine(header.engine),

@@ -8,7 +8,8 @@
 //!   `access size@address=value`. `more` is an object: `x` iterations, `s` system call, `a` arrow, `m` the mark behind the
 //!   number, `b` a verdict that is not as expected, `v` remarks, `t` strings that registers point to, by index.
 //!
-//! Values are hexadecimal without a prefix; what may hold any character is JSON.
+//! Values are hexadecimal without a prefix, or in stable listings `$` and an index into the table of words; what may hold
+//! any character is JSON.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,7 +18,9 @@ use std::rc::Rc;
 use serde_json::{Map, Value, json};
 
 use super::page::script_json;
-use super::tables::Tables;
+use super::stable_state::StableState;
+use super::tables::{Instruction, Tables};
+use super::words::Words;
 use crate::listing::cells::taken;
 use crate::listing::code::Code;
 use crate::listing::hex;
@@ -26,6 +29,7 @@ use crate::listing::palette::Palette;
 use crate::listing::place::Place;
 use crate::listing::rows::{MarkerRow, Occasion, Row, StepRow};
 use crate::listing::source::Sources;
+use crate::listing::stable::StableAccess;
 use crate::listing::strings::{self, Strings};
 use crate::listing::{names, syscall_text};
 use crate::record::marker::Marker;
@@ -38,15 +42,19 @@ use crate::registers::Registers;
 pub struct RowLines<'t> {
     trace: &'t Trace,
     strings: Strings,
-    codes: Vec<Rc<Code>>,
-    /// Index of each instruction; the table keeps them alive, so that no address is used twice.
-    known: HashMap<*const Code, usize>,
+    codes: Vec<Instruction>,
+    /// Index of each instruction, by what it is called outside every module; the table keeps them alive, so that no address
+    /// is used twice.
+    known: HashMap<(*const Code, String, Option<String>), usize>,
+    words: Words,
     line: String,
     call: Option<u64>,
     /// The number of the last step.
     n: u64,
-    /// Registers as the page knows them.
+    /// Registers behind the last row: those the page knows, where it shows what was recorded.
     registers: Registers,
+    /// Those the page knows, where it shows what every run has.
+    state: StableState,
 }
 
 impl<'t> RowLines<'t> {
@@ -57,10 +65,12 @@ impl<'t> RowLines<'t> {
             strings: Strings::of(trace),
             codes: Vec::new(),
             known: HashMap::new(),
+            words: Words::default(),
             line: String::new(),
             call: None,
             n: 0,
             registers: Registers::default(),
+            state: StableState::default(),
         }
     }
 
@@ -85,7 +95,7 @@ impl<'t> RowLines<'t> {
     /// What the lines refer to.
     #[must_use]
     pub fn tables(&self, trace: &Trace, source: Option<&Sources>) -> Tables {
-        Tables::new(trace, &self.codes, source)
+        Tables::new(trace, &self.codes, &self.words, source)
     }
 
     fn begin(&mut self, first: &Row) {
@@ -94,12 +104,17 @@ impl<'t> RowLines<'t> {
             && let Occasion::Recorded(Marker::Enter { registers, .. }) = &row.occasion
         {
             let name = Place::of(self.trace, registers.rip).full(registers.rip);
-            let _ = write!(self.line, "\t{}\t{}\t", row.thread, text(&name));
-            for value in registers.general {
-                let _ = write!(self.line, "{value:x},");
-            }
-            let _ = write!(self.line, "{:x}", registers.rflags);
+            let thread = row.stable.as_ref().map_or(u64::from(row.thread), |stable| stable.thread);
+            let _ = write!(self.line, "\t{thread}\t{}\t", text(&name));
             self.registers = *registers;
+            if let Some(stable) = &row.stable {
+                self.state.begin(stable, &mut self.words, &mut self.line);
+            } else {
+                for value in registers.general {
+                    let _ = write!(self.line, "{value:x},");
+                }
+                let _ = write!(self.line, "{:x}", registers.rflags);
+            }
         }
         self.line.push('\n');
     }
@@ -110,16 +125,20 @@ impl<'t> RowLines<'t> {
             let _ = write!(self.line, "{}", entry.n);
         }
         self.n = entry.n;
-        let code = self.code(&row.code);
+        let code = self.code(row);
         let _ = write!(self.line, "\t{code}\t{}\t", entry.depth);
-        if let Some(before) = entry.before() {
+        if let Some(stable) = &row.stable {
+            self.state.push_before(row, stable, &self.registers, &mut self.words, &mut self.line);
+        } else if let Some(before) = entry.before() {
             push_changes(&mut self.line, &self.registers, before);
-            self.registers = *before;
         }
         self.line.push('\t');
         match &entry.registers {
             Some(change) => {
-                push_changes(&mut self.line, &change.before, &change.after);
+                match &row.stable {
+                    Some(stable) => self.state.push_after(stable, &mut self.words, &mut self.line),
+                    None => push_changes(&mut self.line, &change.before, &change.after),
+                }
                 self.registers = change.after;
             }
             None => self.line.push('?'),
@@ -129,7 +148,10 @@ impl<'t> RowLines<'t> {
             if i > 0 {
                 self.line.push(';');
             }
-            push_memory(&mut self.line, memory);
+            match row.stable.as_ref().and_then(|stable| stable.memory.get(i)) {
+                Some(memory) => self.push_stable_memory(memory),
+                None => push_memory(&mut self.line, memory),
+            }
         }
         self.line.push('\t');
         let more = self.more(row);
@@ -141,12 +163,24 @@ impl<'t> RowLines<'t> {
         self.line.push('\n');
     }
 
-    fn code(&mut self, code: &Rc<Code>) -> usize {
+    fn code(&mut self, row: &StepRow) -> usize {
+        let (address, words) = match row.stable.as_deref() {
+            Some(stable) => (stable.address.clone(), stable.instruction.clone()),
+            None => Default::default(),
+        };
         let codes = &mut self.codes;
-        *self.known.entry(Rc::as_ptr(code)).or_insert_with(|| {
-            codes.push(Rc::clone(code));
+        let key = (Rc::as_ptr(&row.code), address, words);
+        *self.known.entry(key).or_insert_with(|| {
+            codes.push(Instruction::of(row));
             codes.len() - 1
         })
+    }
+
+    fn push_stable_memory(&mut self, memory: &StableAccess) {
+        let _ = write!(self.line, "{}{}@", letter(memory.access), memory.size);
+        self.words.push(&mut self.line, &memory.address);
+        self.line.push('=');
+        self.words.push(&mut self.line, &memory.value);
     }
 
     fn more(&self, row: &StepRow) -> Map<String, Value> {
@@ -166,6 +200,7 @@ impl<'t> RowLines<'t> {
         }
         match entry.verdict {
             Verdict::Exact => {}
+            Verdict::Reconstructed if row.stable.is_some() => {}
             Verdict::Reconstructed => put("m", json!("~")),
             verdict => {
                 put("m", json!("!"));
@@ -177,7 +212,8 @@ impl<'t> RowLines<'t> {
             put("v", json!("≠ file"));
         }
         let mut texts = Map::new();
-        if let Some(change) = &entry.registers {
+        // The words of stable values have them already.
+        if let Some(change) = entry.registers.as_ref().filter(|_| row.stable.is_none()) {
             let pairs = change.before.general.iter().zip(&change.after.general).enumerate();
             for (index, (_, after)) in pairs.filter(|(_, (before, after))| before != after) {
                 if let Some(text) = self.strings.at(*after) {
@@ -206,12 +242,16 @@ fn push_changes(line: &mut String, before: &Registers, after: &Registers) {
     }
 }
 
-fn push_memory(line: &mut String, memory: &MemoryAccess) {
-    let access = match memory.access {
+const fn letter(access: Access) -> char {
+    match access {
         Access::Read => 'r',
         Access::Write => 'w',
         Access::ReadWrite => 'u',
-    };
+    }
+}
+
+fn push_memory(line: &mut String, memory: &MemoryAccess) {
+    let access = letter(memory.access);
     let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
     let mut value = String::new();
     hex::push_little_endian(&mut value, bytes);

@@ -6,12 +6,16 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use super::words::Words;
 use crate::address::RuntimeAddr;
 use crate::listing::code::Code;
 use crate::listing::hex;
 use crate::listing::kind::Kind;
 use crate::listing::loops::{Fold, Folds};
+use crate::listing::options::Values;
+use crate::listing::rows::StepRow;
 use crate::listing::source::{Location, Sources};
+use crate::listing::stable::StableRow;
 use crate::record::reader::Trace;
 
 /// Instructions, source lines, and loops that can be folded.
@@ -21,11 +25,14 @@ pub struct Tables {
     /// Frames of each place, the innermost first: file, line, function.
     locations: Vec<Vec<(usize, u32, Option<String>)>>,
     files: Vec<SourceFile>,
+    /// Values that are no numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    words: Vec<String>,
     /// By call: first row, the row behind the last, iterations left out, iterations in all.
     folds: BTreeMap<u64, Vec<(u64, u64, u64, u64)>>,
 }
 
-/// Address, module and offset, symbol and offset, bytes, text, kind, index of the place or -1.
+/// Address (empty in a stable listing), module and offset, symbol and offset, bytes, text, kind, index of the place or -1.
 #[derive(Serialize)]
 struct CodeRow(String, String, String, String, String, u8, i64);
 
@@ -38,10 +45,11 @@ struct SourceFile {
 
 impl Tables {
     #[must_use]
-    pub fn new(trace: &Trace, codes: &[Rc<Code>], source: Option<&Sources>) -> Self {
+    pub fn new(trace: &Trace, codes: &[Instruction], words: &Words, source: Option<&Sources>) -> Self {
         let mut places = Places { source, ..Places::default() };
         let codes = codes.iter().map(|code| code_row(code, &mut places)).collect();
-        Self { codes, locations: places.locations, files: places.files, folds: folds(trace) }
+        let words = words.all().to_vec();
+        Self { codes, locations: places.locations, files: places.files, words, folds: folds(trace) }
     }
 }
 
@@ -51,7 +59,30 @@ fn folds(trace: &Trace) -> BTreeMap<u64, Vec<(u64, u64, u64, u64)>> {
     folds.calls().map(|(call, folds)| (call, folds.iter().map(row).collect())).collect()
 }
 
-fn code_row(code: &Code, places: &mut Places<'_>) -> CodeRow {
+/// An instruction that lines refer to.
+pub struct Instruction {
+    code: Rc<Code>,
+    values: Values,
+    /// In the words of every run: where it lies, if outside every module, and its text, if that names such a place.
+    address: String,
+    text: Option<String>,
+}
+
+impl Instruction {
+    #[must_use]
+    pub fn of(row: &StepRow) -> Self {
+        let code = Rc::clone(&row.code);
+        match row.stable.as_deref() {
+            None => Self { code, values: Values::Recorded, address: String::new(), text: None },
+            Some(StableRow { address, instruction, .. }) => {
+                Self { code, values: Values::Stable, address: address.clone(), text: instruction.clone() }
+            }
+        }
+    }
+}
+
+fn code_row(instruction: &Instruction, places: &mut Places<'_>) -> CodeRow {
+    let code = &instruction.code;
     let address = code.address;
     let kind = match code.kind {
         Kind::Other => 0,
@@ -63,8 +94,13 @@ fn code_row(code: &Code, places: &mut Places<'_>) -> CodeRow {
     let RuntimeAddr(raw) = address;
     let place = code.source.as_ref().map_or(-1, |location| places.index(location) as i64);
     let symbol = code.place.in_symbol().unwrap_or_default();
-    let module = code.place.in_module(address);
-    CodeRow(hex::hex(raw), module, symbol, code.hex.clone(), code.text.clone(), kind, place)
+    let (address, module) = match instruction.values {
+        Values::Recorded => (hex::hex(raw), code.place.in_module(address)),
+        Values::Stable if instruction.address.is_empty() => (String::new(), code.place.in_module(address)),
+        Values::Stable => (String::new(), instruction.address.clone()),
+    };
+    let text = instruction.text.as_ref().unwrap_or(&code.text).clone();
+    CodeRow(address, module, symbol, code.hex.clone(), text, kind, place)
 }
 
 #[derive(Default)]

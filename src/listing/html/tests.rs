@@ -8,17 +8,21 @@ use serde_json::json;
 use super::browser::Browser;
 use crate::check::synthetic::{Synthetic, THREAD, gcd_call};
 use crate::listing::golden::mixed;
-use crate::listing::options::Options;
+use crate::listing::options::{Options, Values};
 use crate::record::marker::Marker;
 use crate::record::reader::Trace;
 use crate::registers::{RAX, RDI, RSI};
 
 /// The page in a file, which lives as long as the folder.
 fn page(trace: &Trace) -> (tempfile::TempDir, PathBuf) {
+    page_of(trace, Values::Recorded)
+}
+
+fn page_of(trace: &Trace, values: Values) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.html");
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
-    super::write(trace, &Options::default(), &mut file).unwrap();
+    super::write(trace, &Options { values, ..Options::default() }, &mut file).unwrap();
     (folder, path)
 }
 
@@ -72,6 +76,26 @@ fn registers_are_known_at_each_step() {
         "0",
         "the focus stays on the register"
     );
+}
+
+#[test]
+fn a_stable_page_says_what_every_run_repeats() {
+    let (_folder, path) = page_of(&mixed().read(), Values::Stable);
+    let page = std::fs::read_to_string(&path).unwrap();
+    let recorded = ["5555555", "7ffd", "4242", "breakpoint/", env!("CARGO_PKG_VERSION")];
+    assert_eq!(recorded.iter().find(|it| page.contains(**it)), None);
+    let Some(mut browser) = Browser::open("a_stable_page", &path) else { return };
+    let register =
+        |index: usize| format!("document.querySelector('[data-register=\"{index}\"]').textContent");
+    assert!(browser.value(HERE).as_str().unwrap().contains("rsp stack→stack-0x8"), "the first row");
+    assert!(browser.value(HERE).as_str().unwrap().contains("write 8 [stack-0x8]=?"));
+    assert_eq!(browser.value(&register(RAX)), "rax?", "the caller left it behind");
+    browser.value("location.hash = '#call-2-step-1'");
+    browser.wait(&format!("{HERE}.includes('rax ?→0x7')"));
+    assert_eq!(browser.value(&register(RDI)), "rdi0x7", "an argument");
+    browser.key("/");
+    browser.keys("stack-0x10");
+    assert_eq!(browser.value("document.getElementById('found').textContent"), "2 matches");
 }
 
 #[test]

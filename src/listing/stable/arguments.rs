@@ -7,12 +7,17 @@ use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
 use crate::check::vendor::vendor_of;
 use crate::image::decode::decode;
 use crate::listing::by_call::call_of;
+use crate::listing::syscall_arity;
 use crate::record::marker::Marker;
 use crate::record::reader::{CodeBytes, Entry, MarkerEntry, StepEntry, Trace};
-use crate::registers::{R8, R9, RCX, RDI, RDX, RSI};
+use crate::record::step::Syscall;
+use crate::registers::{R8, R9, R10, RCX, RDI, RDX, RSI};
 
 /// In the order of the calling convention (System V ABI, 3.2.3).
 pub const ORDER: [usize; 6] = [RDI, RSI, RDX, RCX, R8, R9];
+
+/// The registers of a system call's arguments (System V ABI, A.2.1).
+pub const SYSCALL_ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, R10, R8, R9];
 
 /// By call, the argument registers that it read first.
 pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
@@ -25,10 +30,11 @@ pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
             let seen = calls.entry(call_of(&entry)).or_default();
             match &entry {
                 _ if seen.is_settled() => {}
-                Entry::Step(StepEntry { address, bytes, .. }) => {
+                Entry::Step(StepEntry { address, bytes, syscall, .. }) => {
                     let read =
                         || decode(bytes, *address, vendor).map_or((0, 0), |it| effect(&it, &mut factory));
-                    let (read, written) = *effects.entry((address.0, *bytes)).or_insert_with(read);
+                    let (mut read, written) = *effects.entry((address.0, *bytes)).or_insert_with(read);
+                    read |= syscall.as_ref().map_or(0, syscall_arguments);
                     seen.used |= read & !seen.settled;
                     seen.settled |= read | written;
                 }
@@ -40,6 +46,12 @@ pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
     }
     let registers = |seen: Seen| ORDER.into_iter().filter(|index| seen.used >> index & 1 != 0).collect();
     calls.into_iter().map(|(call, seen)| (call, registers(seen))).collect()
+}
+
+/// The registers that the kernel takes the call's arguments from; of a call without a name nobody knows how many.
+fn syscall_arguments(call: &Syscall) -> u16 {
+    let count = syscall_arity::known(call.number).unwrap_or(0);
+    SYSCALL_ARGUMENTS.iter().take(count).fold(0, |all, index| all | 1 << index)
 }
 
 #[derive(Clone, Copy, Default)]

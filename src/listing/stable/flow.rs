@@ -1,6 +1,6 @@
 //! How one instruction carries values on.
 
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, UsedRegister};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, UsedRegister};
 
 use super::inputs::{Inputs, inputs, touched};
 use super::operand_kinds::{general, rflags, vector, writes};
@@ -53,12 +53,12 @@ impl Flow {
         }
         let touched = touched(instruction, step, change);
         let used: Vec<_> = self.factory.info(instruction).used_registers().to_vec();
-        let inputs = inputs(instruction, &used, &touched, change, taint, regions);
+        let inputs = inputs(instruction, step, &used, &touched, change, taint, regions);
         let difference = inputs.together && matches!(instruction.mnemonic(), Mnemonic::Sub | Mnemonic::Cmp);
         let derived = inputs.addresses > 0 && !difference && !keeps_alignment_only(instruction);
-        let written = self.write_registers(instruction, step, &used, inputs, derived, change, taint, regions);
+        let written = self.write_registers(instruction, &used, inputs, derived, change, taint, regions);
         for (access, address, size) in &touched {
-            if *access != Access::Read || inputs.guard {
+            if *access != Access::Read || inputs.secret {
                 taint.set_memory(address.0, u64::from(*size), inputs.tainted);
             }
         }
@@ -67,7 +67,8 @@ impl Flow {
         let address = results().any(|index| {
             written >> index & 1 != 0 && after(index).is_some_and(|value| regions.is_address(value))
         });
-        let flags = write_flags(instruction, inputs, derived || address && !difference, taint);
+        let derived = derived || address && !difference;
+        let flags = write_flags(instruction, inputs.tainted, difference, derived, taint);
         Written { registers: written, flags }
     }
 
@@ -75,7 +76,6 @@ impl Flow {
     fn write_registers(
         &self,
         instruction: &Instruction,
-        step: &StepEntry,
         used: &[UsedRegister],
         inputs: Inputs,
         derived: bool,
@@ -97,10 +97,7 @@ impl Flow {
                 let kept = register.size() < 4 && taint.register(index);
                 let after = change.map(|change| change.after.general[index]);
                 let lost = derived && after.is_some_and(|after| !regions.is_address(after));
-                // The C library keeps the thread's id among its own data.
-                let thread =
-                    instruction.segment_prefix() == Register::FS && after == Some(u64::from(step.thread));
-                taint.set_register(index, source || inputs.tainted || lost || kept || thread);
+                taint.set_register(index, source || inputs.tainted || lost || kept);
             } else if let Some(index) = vector(register) {
                 taint.set_vector(index, inputs.tainted);
             }
@@ -116,13 +113,20 @@ fn keeps_alignment_only(instruction: &Instruction) -> bool {
     masks && immediate && !matches!(instruction.op1_kind(), OpKind::Memory) && instruction.immediate(1) < 16
 }
 
-fn write_flags(instruction: &Instruction, inputs: Inputs, derived: bool, taint: &mut Taint) -> u64 {
+/// `tainted`, a `difference` of two addresses of one region, or `derived` from one address: what the flags say.
+fn write_flags(
+    instruction: &Instruction,
+    tainted: bool,
+    difference: bool,
+    derived: bool,
+    taint: &mut Taint,
+) -> u64 {
     let written = rflags(instruction.rflags_written());
     let fixed = rflags(instruction.rflags_cleared() | instruction.rflags_set());
     let undefined = rflags(instruction.rflags_undefined());
-    let chance = if inputs.tainted {
+    let chance = if tainted {
         written
-    } else if inputs.together {
+    } else if difference {
         // Strings that the kernel puts on the stack need not keep their lowest digit.
         written & flag::AF
     } else if derived {

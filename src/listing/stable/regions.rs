@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::address::RuntimeAddr;
-use crate::image::elf::Elf;
+use crate::image::elf::{Elf, Segment};
 use crate::listing::hex;
 use crate::listing::place::file_name;
 use crate::listing::visible::visible;
@@ -25,6 +25,8 @@ const FIXED_HEAP: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct Regions {
     modules: Vec<(Range<u64>, String, u64)>,
+    /// What the C library keeps for itself.
+    library_data: Vec<Range<u64>>,
     /// Behind a program at a fixed address.
     fixed_heap: Option<Range<u64>>,
     /// RSP at entry of the call.
@@ -47,7 +49,17 @@ impl Regions {
             .collect();
         let program = trace.modules().iter().zip(&modules).find(|(module, _)| module.bias.0 == 0);
         let fixed_heap = program.map(|(_, (extent, ..))| extent.end..extent.end + FIXED_HEAP);
-        Self { modules, fixed_heap, stack: 0, aligned: Vec::new(), handlers: Vec::new(), blocks: Vec::new() }
+        let library = trace.modules().iter().filter(|module| is_c_library(file_name(&module.path)));
+        let library_data = library.flat_map(writable).collect();
+        Self {
+            modules,
+            library_data,
+            fixed_heap,
+            stack: 0,
+            aligned: Vec::new(),
+            handlers: Vec::new(),
+            blocks: Vec::new(),
+        }
     }
 
     /// Begins another call: what the blocks of memory are called depends on it alone.
@@ -85,6 +97,10 @@ impl Regions {
 
     /// The value by region and offset; `None` for what is no address.
     pub fn name(&mut self, value: u64) -> Option<String> {
+        // An alternate stack may lie anywhere, also next to a module.
+        if let Some(name) = self.in_module(value) {
+            return Some(name);
+        }
         for rsp in self.handlers.iter().rev() {
             if (rsp.saturating_sub(NEAR)..rsp + CALLERS).contains(&value) {
                 return Some(offset("handler", value, *rsp));
@@ -98,9 +114,6 @@ impl Regions {
             let known = value < self.stack + CALLERS;
             return Some(if known { offset("stack", value, self.stack) } else { "stack+…".to_owned() });
         }
-        if let Some((_, name, bias)) = self.module(value) {
-            return Some(format!("{name}+{}", hex::hex(value - bias)));
-        }
         if !self.is_mapped(value) {
             return None;
         }
@@ -110,6 +123,11 @@ impl Regions {
             self.blocks.len() - 1
         });
         Some(offset(&format!("mem{}", index + 1), value, self.blocks[index]))
+    }
+
+    fn in_module(&self, value: u64) -> Option<String> {
+        let (_, name, bias) = self.module(value)?;
+        Some(format!("{name}+{}", hex::hex(value - bias)))
     }
 
     /// The value by region, or as it is.
@@ -133,6 +151,12 @@ impl Regions {
         if self.aligned.last() == Some(&value) { "aligned".to_owned() } else { self.render(value) }
     }
 
+    /// Whether it is among the C library's own variables.
+    #[must_use]
+    pub fn is_library_data(&self, value: u64) -> bool {
+        self.library_data.iter().any(|extent| extent.contains(&value))
+    }
+
     fn in_stack(&self, value: u64) -> bool {
         self.stack > 0 && (self.stack.saturating_sub(STACK_BELOW)..self.stack + STACK_ABOVE).contains(&value)
     }
@@ -154,14 +178,32 @@ impl Regions {
 fn extent(module: &Module) -> Range<u64> {
     let code = module.ranges.iter().map(|range| range.start.0..range.end.0);
     let code = code.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0);
-    let known = Elf::open(Path::new(&module.path)).ok();
-    let known = known.filter(|elf| elf.build_id().unwrap_or_default() == module.build_id);
-    let segments = known.iter().flat_map(Elf::segments);
-    let segments = segments.map(|segment| {
+    let segments = file(module).map(|elf| segments(&elf, module, |_| true)).unwrap_or_default();
+    segments.into_iter().fold(code, |a, b| a.start.min(b.start)..a.end.max(b.end))
+}
+
+/// The module's variables, by its file.
+fn writable(module: &Module) -> Vec<Range<u64>> {
+    file(module).map(|elf| segments(&elf, module, |segment| segment.writable)).unwrap_or_default()
+}
+
+/// The file that ran, if it is there still.
+fn file(module: &Module) -> Option<Elf> {
+    let elf = Elf::open(Path::new(&module.path)).ok()?;
+    (elf.build_id().unwrap_or_default() == module.build_id).then_some(elf)
+}
+
+/// The pages of those segments.
+fn segments(elf: &Elf, module: &Module, wanted: impl Fn(&Segment) -> bool) -> Vec<Range<u64>> {
+    let pages = |segment: &Segment| {
         let RuntimeAddr(start) = segment.start.at(module.bias);
         start & !0xfff..start.wrapping_add(segment.size).next_multiple_of(0x1000)
-    });
-    segments.fold(code, |a, b| a.start.min(b.start)..a.end.max(b.end))
+    };
+    elf.segments().iter().filter(|segment| wanted(segment)).map(pages).collect()
+}
+
+fn is_c_library(name: &str) -> bool {
+    name.starts_with("libc.so") || name.starts_with("libc-")
 }
 
 fn offset(name: &str, value: u64, base: u64) -> String {

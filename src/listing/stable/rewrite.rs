@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::arguments::{self, ORDER};
+use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
 use super::flow::{Flow, Written};
 use super::regions::Regions;
 use super::row::{MASKED, StableAccess, StableMarker, StableRow};
@@ -73,11 +73,13 @@ impl<'t> Rewrite<'t> {
             self.called = step.next;
         }
         if let Some(call) = &step.syscall {
-            let regions = &mut self.regions;
-            row.syscall =
-                Some(syscall_text::arguments(call, &self.strings, &mut |value| regions.render(value)));
+            let (regions, taint) = (&mut self.regions, &self.taint);
+            let unknown = |index: usize| taint.register(SYSCALL_ARGUMENTS[index]);
+            let name_of = &mut |value| regions.name(value);
+            row.syscall = Some(syscall_text::arguments(call, &self.strings, &unknown, name_of));
         }
         let before = self.taint.registers();
+        (row.unknown, row.rflags) = (before, (self.flags, self.flags));
         let change = step.registers.as_ref();
         let written = match &code.instruction {
             Some(instruction) => self.flow.follow(instruction, step, change, &mut self.taint, &self.regions),
@@ -96,6 +98,7 @@ impl<'t> Rewrite<'t> {
         row.instruction = self.instruction(code);
         row.registers.extend(self.registers(change, before, &written, moved));
         row.flags = self.flags(change, &written);
+        row.rflags.1 = self.flags;
         row.memory = step.memory.iter().map(|memory| self.access(memory)).collect();
         self.last = change.after;
         row
@@ -114,17 +117,17 @@ impl<'t> Rewrite<'t> {
                 (self.flags, self.last, self.interrupted) = (0, registers, Vec::new());
                 for index in ORDER.into_iter().filter(|index| used.contains(index)) {
                     let value = self.value(registers.general[index]);
-                    marker.arguments.push((GENERAL_NAMES[index], value));
+                    marker.registers.push((GENERAL_NAMES[index], value));
                 }
             }
             Marker::Leave { rax, xmm0 } => {
-                marker.result = if self.taint.register(RAX) {
-                    format!("rax {MASKED}")
-                } else if let Some(name) = self.regions.name(rax) {
-                    format!("rax {name}")
-                } else {
-                    markers::result(rax, xmm0)
+                let value = match self.taint.register(RAX) {
+                    true => MASKED.to_owned(),
+                    false => self.regions.render(rax),
                 };
+                let number = !self.taint.register(RAX) && !self.regions.is_address(rax);
+                marker.result = if number { markers::result(rax, xmm0) } else { format!("rax {value}") };
+                marker.registers.push((GENERAL_NAMES[RAX], value));
                 words = Some(format!("leave, {}", marker.result));
             }
             Marker::Native { target, .. } => {
@@ -140,7 +143,7 @@ impl<'t> Rewrite<'t> {
             }
             Marker::Signal { .. } => {
                 self.interrupted.push(self.taint.clone());
-                self.taint = Taint::at_entry(&[RDI]);
+                self.taint = Taint::at_entry(&[RDI, RSP]);
                 (self.entering, self.flags) = (true, 0);
             }
             Marker::Sigreturn => {
@@ -154,6 +157,23 @@ impl<'t> Rewrite<'t> {
         (marker, words)
     }
 
+    /// The end of a call where its thread's rows end.
+    pub fn cut_off(&mut self, thread: u32) -> StableMarker {
+        StableMarker { thread: self.thread(thread), ..StableMarker::default() }
+    }
+
+    /// Renames what a marker's words say of those of the addresses that lie outside every module.
+    pub fn rename(&mut self, addresses: impl Iterator<Item = RuntimeAddr>, text: &mut String) {
+        for address in addresses {
+            if self.trace.module(address).is_none()
+                && text.contains(&address.to_string())
+                && let Some(name) = self.regions.name(address.0)
+            {
+                *text = text.replace(&address.to_string(), &name);
+            }
+        }
+    }
+
     /// The instruction's text, where an address in it lies in no module.
     fn instruction(&mut self, code: &Code) -> Option<String> {
         let instruction = code.instruction.as_ref()?;
@@ -163,6 +183,10 @@ impl<'t> Rewrite<'t> {
         };
         let raw = hex::hex(target);
         if target == 0 || !code.text.contains(&raw) {
+            return None;
+        }
+        // What the offset in a module is called already, if the module lies where its file says.
+        if code.text.contains(&format!("+{raw}")) {
             return None;
         }
         Some(code.text.replace(&raw, &self.regions.name(target)?))

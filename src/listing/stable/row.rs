@@ -10,6 +10,10 @@ pub const MASKED: &str = "?";
 pub struct StableRow {
     /// Where the instruction lies, outside every module.
     pub address: String,
+    /// General registers of which the value before the instruction is masked, a bit each.
+    pub unknown: u16,
+    /// RFLAGS as a reader of the rows knows them, before and after: flags that are up to chance count as clear.
+    pub rflags: (u64, u64),
     /// Its text, where that names an address outside every module.
     pub instruction: Option<String>,
     /// Threads are numbered in the order in which they appear.
@@ -35,8 +39,8 @@ pub struct StableAccess {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StableMarker {
     pub thread: u64,
-    /// With `enter` the arguments that the call made use of.
-    pub arguments: Vec<(&'static str, String)>,
-    /// With `leave`.
+    /// With `enter` the arguments that the call made use of, with `leave` rax.
+    pub registers: Vec<(&'static str, String)>,
+    /// With `leave`, in words.
     pub result: String,
 }
