@@ -83,8 +83,7 @@ fn enter_handler(
     context: &mut libc::ucontext_t,
 ) {
     let owned = process.signals.owned();
-    let delivered =
-        Delivered { signal, info, action, returns_to: process.signals.return_address(action), owned };
+    let delivered = Delivered { signal, info, action, owned };
     let thread = process.threads.find(raw::gettid());
     let set_up =
         thread.is_some_and(|thread| signal_frame::set_up(&delivered, context, thread, &process.memory()));

@@ -7,6 +7,7 @@ use super::frames::Frame;
 use super::nesting::Interruption;
 use super::patch::Home;
 use super::process::Process;
+use super::program_signals::mask_bit;
 use super::saved::Saved;
 use super::signal_frame::{self, RETURN_ADDRESS, context, frame, move_to_program_stack};
 use super::stepper::Stepper;
@@ -174,7 +175,10 @@ impl Stepper<'_> {
         }
         self.thread.frames.truncate(interruption.frames);
         let owned = self.process.signals.owned();
-        self.unblock_behind_call(interruption.blocked);
+        // Whatever comes until rt_sigreturn has been made finds the interrupted code, and not the way back to it. The
+        // third door stays open.
+        self.saved.set_mask(!mask_bit(libc::SIGSYS));
+        self.process.believe(self.thread, self.tid, interruption.blocked);
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
         if let Some(Home::At(address) | Home::Behind(address)) = self.process.patches.home_of(frame.rip()) {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::sigaction::{AtomicAction, KernelAction};
+use super::sigaction::{AtomicAction, KernelAction, SA_RESTORER};
 
 /// Signals the tracer may own: SIGTRAP always, SIGSYS where native system calls are watched, two more while an fasync
 /// event may be armed.
@@ -40,9 +40,10 @@ impl ProgramSignals {
         Self { library_restorer, ..Self::default() }
     }
 
-    /// Where the handler of an action that the program has set returns to.
-    pub(super) fn return_address(&self, action: &KernelAction) -> u64 {
-        action.own_restorer().unwrap_or(self.library_restorer)
+    /// [`Self::set_action`] by a function of the C library's, which adds where the handler returns to.
+    pub fn set_by_library(&self, signal: i32, action: KernelAction) -> bool {
+        let flags = action.flags | SA_RESTORER;
+        self.set_action(signal, &KernelAction { flags, restorer: self.library_restorer, ..action })
     }
 
     /// Takes `signal` over from an action that stood before. Signals beyond the table's four are not taken.

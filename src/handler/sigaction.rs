@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::raw::{self, Errno};
 
-const SA_RESTORER: u64 = 0x0400_0000;
+/// `restorer` is meant (Linux `arch/x86/include/uapi/asm/signal.h`).
+pub(super) const SA_RESTORER: u64 = 0x0400_0000;
 
 /// `struct kernel_sigaction` of x86_64 (Linux `include/linux/signal_types.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,13 +31,6 @@ pub(super) struct AtomicAction {
     flags: AtomicU64,
     restorer: AtomicU64,
     mask: AtomicU64,
-}
-
-impl KernelAction {
-    /// Where the handler returns to, if it says so: the C library's functions leave it to the library.
-    pub(super) fn own_restorer(&self) -> Option<u64> {
-        (self.flags & SA_RESTORER != 0).then_some(self.restorer)
-    }
 }
 
 impl AtomicAction {

@@ -50,7 +50,6 @@ pub(super) struct Delivered<'a> {
     pub(super) info: *mut libc::siginfo_t,
     /// What the program wants: a handler.
     pub(super) action: &'a KernelAction,
-    pub(super) returns_to: u64,
     /// The tracer's signals, which are never really blocked.
     pub(super) owned: u64,
 }
@@ -85,7 +84,7 @@ pub(super) fn set_up(
     let top = if on_alternate { end(&theirs) } else { saved.rsp().wrapping_sub(RED_ZONE) };
     let Some(to) = copy_frame(from, top, thread, memory) else { return false };
     let shift = to.wrapping_sub(from);
-    if !write(memory, RuntimeAddr(to), &delivered.returns_to.to_le_bytes()) {
+    if !write(memory, RuntimeAddr(to), &delivered.action.restorer.to_le_bytes()) {
         return false;
     }
     saved.enter_handler(delivered, to, shift);

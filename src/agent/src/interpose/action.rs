@@ -10,8 +10,6 @@ use crate::armed;
 
 type Handler = libc::sighandler_t;
 
-/// The C library's functions always set it, and the program reads it back.
-const SA_RESTORER: u64 = 0x0400_0000;
 /// A flag without a meaning, which sysv_signal(3) sets (glibc `sysdeps/posix/sysv_signal.c`).
 const SA_INTERRUPT: c_int = 0x2000_0000;
 
@@ -40,8 +38,7 @@ pub unsafe extern "C" fn sigaction(
     };
     // SAFETY: null or the caller's.
     if let Some(new) = unsafe { new.as_ref() } {
-        let wanted = kernel_action(new);
-        signals.set_action(signal, &KernelAction { flags: wanted.flags | SA_RESTORER, ..wanted });
+        signals.set_by_library(signal, kernel_action(new));
     }
     // SAFETY: null or the caller's.
     if let Some(old) = unsafe { old.as_mut() } {
@@ -132,10 +129,8 @@ fn install_plainly(signal: c_int, handler: Handler, real: impl Fn(Handler) -> Ha
 fn replace(signal: c_int, handler: Handler, flags: c_int, mask: u64) -> Option<Handler> {
     let signals = &armed::process()?.signals;
     let before = signals.action(signal)?;
-    signals.set_action(
-        signal,
-        &KernelAction { handler: handler as u64, flags: flags as u64 | SA_RESTORER, restorer: 0, mask },
-    );
+    let action = KernelAction { handler: handler as u64, flags: flags as u64, restorer: 0, mask };
+    signals.set_by_library(signal, action);
     Some(before.handler as Handler)
 }
 
@@ -152,9 +147,11 @@ fn kernel_action(action: &libc::sigaction) -> KernelAction {
 fn write_action(to: &mut libc::sigaction, action: &KernelAction) {
     to.sa_sigaction = action.handler as usize;
     to.sa_flags = action.flags as c_int;
-    // SAFETY: zero is an empty set, and None a missing restorer.
+    // SAFETY: zero is an empty set.
     to.sa_mask = unsafe { std::mem::zeroed() };
-    to.sa_restorer = None;
+    // SAFETY: an address of code, or 0, which is None.
+    to.sa_restorer =
+        unsafe { std::mem::transmute::<usize, Option<extern "C" fn()>>(action.restorer as usize) };
     // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
     unsafe { (&raw mut to.sa_mask).cast::<u64>().write(action.mask) };
 }
