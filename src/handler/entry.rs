@@ -238,6 +238,8 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved
         // Without a pending row it is a handler of the program's that has returned there.
         if is_entry && !stepper.thread.pending.rows().is_empty() {
             count_entry(process, true);
+        } else if is_entry {
+            process.progress.trigger_again.fetch_add(1, Ordering::Relaxed);
         }
         stepper.prove(Verdict::Exact);
     } else if let Some(counted) = counted

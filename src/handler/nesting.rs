@@ -1,6 +1,7 @@
 //! Which of the program's signal handlers are running on top of a traced call, and what each interrupted.
 
 use super::frames::StackBounds;
+use super::slide::Slide;
 use super::thread::Phase;
 use crate::address::RuntimeAddr;
 use crate::registers::Registers;
@@ -22,6 +23,8 @@ pub(super) struct Interruption {
     pub(super) phase: Phase,
     /// Registers from which the interrupted instruction, a repeated string instruction, had set out.
     pub(super) set_out: Option<Registers>,
+    /// The slide that was under way.
+    pub(super) sliding: Option<Slide>,
     /// Those of the tracer's signals that the program believed to block.
     pub(super) blocked: u64,
 }

@@ -10,7 +10,7 @@ use super::process::Process;
 use super::program_signals::mask_bit;
 use super::saved::Saved;
 use super::signal_frame::{self, RETURN_ADDRESS, context, frame, move_to_program_stack};
-use super::stepper::Stepper;
+use super::stepper::{Stepper, pushed_by};
 use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
@@ -84,6 +84,7 @@ impl Stepper<'_> {
             interrupted,
             phase,
             set_out,
+            sliding: self.thread.sliding.take(),
             blocked,
         });
         self.thread.frames.push(Frame { slot, returns_to });
@@ -140,6 +141,10 @@ impl Stepper<'_> {
                 0
             }
         };
+        // The frame of a call that has not been made is on the shadow stack already.
+        if self.thread.pending.rows().iter().skip(retired).any(|row| pushed_by(&row.fetched).is_some()) {
+            self.thread.frames.truncate(self.thread.frames.used().saturating_sub(1));
+        }
         self.thread.pending.truncate(retired);
         if retired > 0 {
             match self.write_rows(interrupted) {
@@ -185,6 +190,7 @@ impl Stepper<'_> {
             frame.go_to(address);
         }
         let resumed = frame.rip();
+        self.thread.sliding = interruption.sliding;
         if wrapper::contains(resumed) && interruption.phase != Phase::Native {
             // It traps, and finds everything as this handler did.
             self.thread.phase = interruption.phase;
@@ -192,7 +198,7 @@ impl Stepper<'_> {
             self.thread.set_out = interruption.set_out;
             return true;
         }
-        let stepping = interruption.phase != Phase::Native && self.process.image().in_scope(resumed);
+        let stepping = interruption.phase != Phase::Native && self.stays_in_scope(resumed);
         self.thread.set_out = interruption.set_out.filter(|before| stepping && before.rip == resumed);
         self.thread.phase = if stepping { Phase::Stepping } else { Phase::Native };
         let stop = match self.thread.frames.top() {

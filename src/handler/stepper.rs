@@ -280,13 +280,7 @@ impl Stepper<'_> {
 
     /// Puts a call's frame on the shadow stack.
     pub(super) fn note_call(&mut self, fetched: &Fetched, rsp: u64) {
-        let pushed = match fetched.class {
-            Class::Call { .. } => 8,
-            Class::Far if fetched.instruction.is_call_far() || fetched.instruction.is_call_far_indirect() => {
-                16
-            }
-            _ => return,
-        };
+        let Some(pushed) = pushed_by(fetched) else { return };
         self.thread.frames.push(Frame { slot: rsp.wrapping_sub(pushed), returns_to: fetched.fall_through() });
     }
 
@@ -602,6 +596,16 @@ impl Stepper<'_> {
             self.thread.bounds = bounds_of(rsp);
         }
         self.forget_left_handlers();
+    }
+}
+
+/// Bytes that a call pushes; `None` for what is no call.
+pub(super) fn pushed_by(fetched: &Fetched) -> Option<u64> {
+    let instruction = &fetched.instruction;
+    match fetched.class {
+        Class::Call { .. } => Some(8),
+        Class::Far if instruction.is_call_far() || instruction.is_call_far_indirect() => Some(16),
+        _ => None,
     }
 }
 

@@ -105,6 +105,8 @@ pub struct Progress {
     pub keep: KeepRequest,
     /// Overflows whose signal never came.
     pub lost_signals: AtomicU64,
+    /// Hits of a trigger where a handler of the program's has returned to: no entries.
+    pub trigger_again: AtomicU64,
     /// Places in which the program's code was patched.
     pub patches: AtomicU32,
     /// Processes in which the function was found and armed.

@@ -81,6 +81,7 @@ impl Growth {
         let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         if let Some(keeper) = keeper {
             let hits = keeper.hits(progress.owner.load(Ordering::Acquire));
+            let hits = hits.saturating_sub(progress.trigger_again.load(Ordering::Relaxed));
             let at =
                 self.control.counters_at.load(Ordering::Relaxed) + offset_of!(Counters, trigger_hits) as u64;
             self.file.write_all_at(&hits.to_le_bytes(), at)?;
