@@ -5,6 +5,7 @@ use super::process::Process;
 use crate::address::RuntimeAddr;
 use crate::event::attr;
 use crate::event::ioctl::{self, Reading};
+use crate::event::tail::{self, NOTHING, Tail};
 use crate::raw::Errno;
 use crate::record::counted::Counting;
 
@@ -21,6 +22,9 @@ pub(super) struct Counter {
     base: Reading,
     /// The tail has armed it, or is about to.
     armed: bool,
+    /// Counts from arming to the overflow, the tail's included.
+    period: u64,
+    limit: Limit,
     /// Overflows in a row after which nothing had retired.
     pub(super) zero_steps: u64,
     /// A breakpoint's stop that comes again, to measure what the handler's beginning adds to the count.
@@ -58,6 +62,16 @@ pub(super) enum State {
     Stopped,
 }
 
+/// What is left of the overflows that REFRESH has allowed: nothing sets them back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    UsedUp,
+    /// It was stopped before its overflow.
+    OneLeft,
+    /// It was stopped when its overflow was due: whether that came, nobody can say.
+    Unknown,
+}
+
 /// Whose signal is being taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -71,6 +85,8 @@ impl Counter {
             event: OwnEvent::none(),
             base: Reading { count: 0, enabled: 0, running: 0 },
             armed: false,
+            period: 0,
+            limit: Limit::UsedUp,
             zero_steps: 0,
             again: None,
         }
@@ -101,7 +117,11 @@ impl Counter {
     }
 
     fn arm_for(&mut self, process: &Process, period: u64) -> Result<(), Errno> {
+        if self.limit == Limit::Unknown {
+            self.event.close();
+        }
         if !self.event.is_open() {
+            self.limit = Limit::UsedUp;
             let Counting { event, period, .. } = process.settings.counting;
             let delivery = process.settings.delivery;
             let attr = attr::stepping_counter(event, period, delivery, COUNTER_TAG);
@@ -110,6 +130,7 @@ impl Counter {
         self.base = ioctl::reading(self.event.fd())?;
         // What an overflow ran over is taken off the next period, unless the period is set anew.
         ioctl::period(self.event.fd(), period)?;
+        self.period = period;
         self.armed = true;
         Ok(())
     }
@@ -120,6 +141,7 @@ impl Counter {
             return None;
         }
         let fd = self.event.fd();
+        self.limit = Limit::Unknown;
         let (reading, state) = match taken {
             Taken::Counters => {
                 let _ = ioctl::disable(fd);
@@ -129,11 +151,18 @@ impl Counter {
             Taken::Anothers => {
                 let reading = ioctl::reading(fd).ok()?;
                 let _ = ioctl::disable(fd);
-                let ran_on = ioctl::reading(fd).ok()?.count != reading.count;
-                (reading, if ran_on { State::Running } else { State::Stopped })
+                let last = ioctl::reading(fd).ok()?;
+                let state = if last.count == reading.count { State::Stopped } else { State::Running };
+                if last.since(&self.base).count < self.period {
+                    self.limit = Limit::OneLeft;
+                }
+                (reading, state)
             }
         };
         let since = reading.since(&self.base);
+        if state == State::Stopped {
+            self.limit = if since.count < self.period { Limit::OneLeft } else { Limit::UsedUp };
+        }
         let Counting { tail, period, .. } = process.settings.counting;
         Some(Counted {
             retired: since.count.saturating_sub(tail),
@@ -143,9 +172,13 @@ impl Counter {
         })
     }
 
-    /// The descriptor that the tail is to re-arm, or -1.
-    pub(super) fn to_arm(&self) -> i32 {
-        if self.armed { self.event.fd() } else { -1 }
+    /// What the tail is to re-arm.
+    pub(super) fn to_arm(&self) -> Tail {
+        match self.limit {
+            _ if !self.armed => NOTHING,
+            Limit::OneLeft => tail::enable(self.event.fd()),
+            Limit::UsedUp | Limit::Unknown => tail::refresh(self.event.fd()),
+        }
     }
 
     /// Takes back what [`Self::arm`] asked for.
