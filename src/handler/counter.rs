@@ -25,6 +25,8 @@ pub(super) struct Counter {
     /// Counts from arming to the overflow, the tail's included.
     period: u64,
     limit: Limit,
+    /// Its overflow came while another signal's stop was being taken: the counter's own is to come at once.
+    overdue: bool,
     /// Overflows in a row after which nothing had retired.
     pub(super) zero_steps: u64,
     /// A breakpoint's stop that comes again, to measure what the handler's beginning adds to the count.
@@ -87,12 +89,14 @@ impl Counter {
             armed: false,
             period: 0,
             limit: Limit::UsedUp,
+            overdue: false,
             zero_steps: 0,
             again: None,
         }
     }
 
-    /// Has the tail arm it.
+    /// Has the tail arm it; while a signal of its own is overdue, that signal's stop is to do it, because its handler's
+    /// beginning would be counted, and overflow for ever.
     ///
     /// # Errors
     /// What perf_event_open(2), fcntl(2) or the ioctl said; EBUSY where the PMU had no counter left.
@@ -100,6 +104,9 @@ impl Counter {
     /// # Signal safety
     /// Raw system calls.
     pub(super) fn arm(&mut self, process: &Process) -> Result<(), Errno> {
+        if self.overdue {
+            return Ok(());
+        }
         self.arm_for(process, process.settings.counting.period)
     }
 
@@ -137,6 +144,9 @@ impl Counter {
 
     /// Stops it at the handler's beginning: what it has counted since it was armed; `None` when it was not.
     pub(super) fn stop(&mut self, process: &Process, taken: Taken) -> Option<Counted> {
+        if taken == Taken::Counters {
+            self.overdue = false;
+        }
         if !std::mem::take(&mut self.armed) {
             return None;
         }
@@ -156,6 +166,7 @@ impl Counter {
                 if last.since(&self.base).count < self.period {
                     self.limit = Limit::OneLeft;
                 }
+                self.overdue = state == State::Stopped && last.since(&self.base).count >= self.period;
                 (reading, state)
             }
         };
@@ -179,6 +190,11 @@ impl Counter {
             Limit::OneLeft => tail::enable(self.event.fd()),
             Limit::UsedUp | Limit::Unknown => tail::refresh(self.event.fd()),
         }
+    }
+
+    /// A call begins: whatever was to come has come.
+    pub(super) fn start(&mut self) {
+        (self.overdue, self.zero_steps) = (false, 0);
     }
 
     /// Takes back what [`Self::arm`] asked for.
