@@ -11,11 +11,11 @@ impl Random {
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self { state: seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95) };
-        random.next();
+        random.draw();
         random
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,13 +26,13 @@ impl Random {
     /// Evenly from `low` to `high`, both included.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         let width = u64::from(high - low) + 1;
-        low + (self.next() % width) as u32
+        low + (self.draw() % width) as u32
     }
 
     /// True with `probability`.
     pub fn happens(&mut self, probability: f64) -> bool {
         // The upper 53 bits are a fraction below one.
-        ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
+        ((self.draw() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
     fn a_seed_is_a_run_and_streams_differ() {
         let draw = |seed, stream| {
             let mut random = Random::new(seed, stream);
-            [random.next(), random.next(), random.next()]
+            [random.draw(), random.draw(), random.draw()]
         };
         assert_eq!(draw(7, 1), draw(7, 1));
         assert_ne!(draw(7, 1), draw(7, 2));

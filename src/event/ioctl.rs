@@ -143,7 +143,11 @@ impl Reading {
     #[must_use]
     pub const fn per_mille_counted(&self) -> Option<u64> {
         let missed = self.enabled.saturating_sub(self.running);
-        if missed * 2 > self.enabled { Some(self.running * 1000 / self.enabled) } else { None }
+        if missed.saturating_mul(2) > self.enabled {
+            self.running.saturating_mul(1000).checked_div(self.enabled)
+        } else {
+            None
+        }
     }
 }
 

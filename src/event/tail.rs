@@ -4,11 +4,36 @@
 //! The last act is therefore a fixed sequence, REFRESH and then rt_sigreturn, which calibration measures once: the
 //! probe's handler and the tracer's are made by this one macro.
 
-/// `PERF_EVENT_IOC_REFRESH` (Linux `include/uapi/linux/perf_event.h`).
-pub const REFRESH: u64 = 0x2402;
+use std::os::fd::RawFd;
+
+use super::ioctl::{ENABLE, REFRESH};
+
+/// What the tail is to do: a descriptor and, above its 32 bits, the request; negative for nothing.
+pub type Tail = i64;
+
+/// Nothing is to be armed.
+pub const NOTHING: Tail = -1;
+
+/// REFRESH(1): one overflow more than are left.
+///
+/// # Signal safety
+/// Arithmetic.
+#[must_use]
+pub const fn refresh(counter: RawFd) -> Tail {
+    (REFRESH as i64) << 32 | counter as i64
+}
+
+/// ENABLE: as many overflows as are left.
+///
+/// # Signal safety
+/// Arithmetic.
+#[must_use]
+pub const fn enable(counter: RawFd) -> Tail {
+    (ENABLE as i64) << 32 | counter as i64
+}
 
 /// Makes `$name`, a handler with SA_SIGINFO around `$inner`, which has the same arguments and says what is to be
-/// re-armed: the descriptor of a counter, or -1 for none.
+/// re-armed: a [`Tail`].
 macro_rules! handler_with_tail {
     ($(#[$attribute:meta])* $visibility:vis $name:ident => $inner:path) => {
         $(#[$attribute])*
@@ -23,12 +48,13 @@ macro_rules! handler_with_tail {
                 "sub rsp, 8",
                 "call {inner}",
                 "add rsp, 8",
-                "test eax, eax",
+                "test rax, rax",
                 "js 2f",
                 // Past the restorer's address: rt_sigreturn wants RSP at the context.
                 "add rsp, 8",
                 "mov edi, eax",
-                "mov esi, {refresh}",
+                "mov rsi, rax",
+                "shr rsi, 32",
                 "mov edx, 1",
                 "mov eax, {ioctl}",
                 "syscall",
@@ -36,7 +62,6 @@ macro_rules! handler_with_tail {
                 "syscall",
                 "2: ret",
                 inner = sym $inner,
-                refresh = const $crate::event::tail::REFRESH,
                 ioctl = const libc::SYS_ioctl,
                 sigreturn = const libc::SYS_rt_sigreturn,
             )

@@ -5,6 +5,7 @@ use super::process::Process;
 use crate::address::RuntimeAddr;
 use crate::event::attr;
 use crate::event::ioctl::{self, Reading};
+use crate::event::tail::{self, NOTHING, Tail};
 use crate::raw::Errno;
 use crate::record::counted::Counting;
 
@@ -21,6 +22,11 @@ pub(super) struct Counter {
     base: Reading,
     /// The tail has armed it, or is about to.
     armed: bool,
+    /// Counts from arming to the overflow, the tail's included.
+    period: u64,
+    limit: Limit,
+    /// Its overflow came while another signal's stop was being taken: the counter's own is to come at once.
+    overdue: bool,
     /// Overflows in a row after which nothing had retired.
     pub(super) zero_steps: u64,
     /// A breakpoint's stop that comes again, to measure what the handler's beginning adds to the count.
@@ -58,6 +64,16 @@ pub(super) enum State {
     Stopped,
 }
 
+/// What is left of the overflows that REFRESH has allowed: nothing sets them back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    UsedUp,
+    /// It was stopped before its overflow.
+    OneLeft,
+    /// It was stopped when its overflow was due: whether that came, nobody can say.
+    Unknown,
+}
+
 /// Whose signal is being taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -71,12 +87,16 @@ impl Counter {
             event: OwnEvent::none(),
             base: Reading { count: 0, enabled: 0, running: 0 },
             armed: false,
+            period: 0,
+            limit: Limit::UsedUp,
+            overdue: false,
             zero_steps: 0,
             again: None,
         }
     }
 
-    /// Has the tail arm it.
+    /// Has the tail arm it; while a signal of its own is overdue, that signal's stop is to do it, because its handler's
+    /// beginning would be counted, and overflow for ever.
     ///
     /// # Errors
     /// What perf_event_open(2), fcntl(2) or the ioctl said; EBUSY where the PMU had no counter left.
@@ -84,6 +104,9 @@ impl Counter {
     /// # Signal safety
     /// Raw system calls.
     pub(super) fn arm(&mut self, process: &Process) -> Result<(), Errno> {
+        if self.overdue {
+            return Ok(());
+        }
         self.arm_for(process, process.settings.counting.period)
     }
 
@@ -101,7 +124,11 @@ impl Counter {
     }
 
     fn arm_for(&mut self, process: &Process, period: u64) -> Result<(), Errno> {
+        if self.limit == Limit::Unknown {
+            self.event.close();
+        }
         if !self.event.is_open() {
+            self.limit = Limit::UsedUp;
             let Counting { event, period, .. } = process.settings.counting;
             let delivery = process.settings.delivery;
             let attr = attr::stepping_counter(event, period, delivery, COUNTER_TAG);
@@ -110,16 +137,21 @@ impl Counter {
         self.base = ioctl::reading(self.event.fd())?;
         // What an overflow ran over is taken off the next period, unless the period is set anew.
         ioctl::period(self.event.fd(), period)?;
+        self.period = period;
         self.armed = true;
         Ok(())
     }
 
     /// Stops it at the handler's beginning: what it has counted since it was armed; `None` when it was not.
     pub(super) fn stop(&mut self, process: &Process, taken: Taken) -> Option<Counted> {
+        if taken == Taken::Counters {
+            self.overdue = false;
+        }
         if !std::mem::take(&mut self.armed) {
             return None;
         }
         let fd = self.event.fd();
+        self.limit = Limit::Unknown;
         let (reading, state) = match taken {
             Taken::Counters => {
                 let _ = ioctl::disable(fd);
@@ -129,11 +161,19 @@ impl Counter {
             Taken::Anothers => {
                 let reading = ioctl::reading(fd).ok()?;
                 let _ = ioctl::disable(fd);
-                let ran_on = ioctl::reading(fd).ok()?.count != reading.count;
-                (reading, if ran_on { State::Running } else { State::Stopped })
+                let last = ioctl::reading(fd).ok()?;
+                let state = if last.count == reading.count { State::Stopped } else { State::Running };
+                if last.since(&self.base).count < self.period {
+                    self.limit = Limit::OneLeft;
+                }
+                self.overdue = state == State::Stopped && last.since(&self.base).count >= self.period;
+                (reading, state)
             }
         };
         let since = reading.since(&self.base);
+        if state == State::Stopped {
+            self.limit = if since.count < self.period { Limit::OneLeft } else { Limit::UsedUp };
+        }
         let Counting { tail, period, .. } = process.settings.counting;
         Some(Counted {
             retired: since.count.saturating_sub(tail),
@@ -143,9 +183,18 @@ impl Counter {
         })
     }
 
-    /// The descriptor that the tail is to re-arm, or -1.
-    pub(super) fn to_arm(&self) -> i32 {
-        if self.armed { self.event.fd() } else { -1 }
+    /// What the tail is to re-arm.
+    pub(super) fn to_arm(&self) -> Tail {
+        match self.limit {
+            _ if !self.armed => NOTHING,
+            Limit::OneLeft => tail::enable(self.event.fd()),
+            Limit::UsedUp | Limit::Unknown => tail::refresh(self.event.fd()),
+        }
+    }
+
+    /// A call begins: whatever was to come has come.
+    pub(super) fn start(&mut self) {
+        (self.overdue, self.zero_steps) = (false, 0);
     }
 
     /// Takes back what [`Self::arm`] asked for.

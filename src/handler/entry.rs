@@ -19,7 +19,7 @@ use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::event::siginfo::{EventSignal, POLL_HUP, POLL_IN, TRAP_PERF, TRAP_PERF_FLAG_ASYNC, TRAP_TRACE};
-use crate::event::tail::handler_with_tail;
+use crate::event::tail::{NOTHING, Tail, handler_with_tail};
 use crate::image::memory::Memory;
 use crate::raw;
 use crate::record::control::{Delivery, Engine};
@@ -56,9 +56,13 @@ handler_with_tail! {
     pub on_signal => handled
 }
 
-/// What [`on_signal`] does before its tail: the counter that the tail is to re-arm, or -1.
-unsafe extern "C" fn handled(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) -> i32 {
-    let Some(process) = Process::current() else { return -1 };
+/// What [`on_signal`] does before its tail: what the tail is to re-arm.
+unsafe extern "C" fn handled(
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) -> Tail {
+    let Some(process) = Process::current() else { return NOTHING };
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     if let Some(context) = unsafe { context.as_mut() } {
         handle(process, signal, info, context);
@@ -69,9 +73,9 @@ unsafe extern "C" fn handled(signal: i32, info: *mut libc::siginfo_t, context: *
         }
     }
     if process.settings.engine != Engine::Instructions {
-        return -1;
+        return NOTHING;
     }
-    process.threads.find(raw::gettid()).map_or(-1, |thread| thread.counter.to_arm())
+    process.threads.find(raw::gettid()).map_or(NOTHING, |thread| thread.counter.to_arm())
 }
 
 fn handle(

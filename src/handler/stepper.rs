@@ -43,7 +43,7 @@ impl Stepper<'_> {
         self.thread.registers = registers;
         self.thread.rows = 0;
         self.thread.count_call();
-        self.thread.counter.zero_steps = 0;
+        self.thread.counter.start();
         let begun = self.thread.writer.begin_call(&self.process.buffer, self.tid, call, function, &registers);
         if begun.is_err() {
             return self.mute(LostReason::NoRoom, 0);

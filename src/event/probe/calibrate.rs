@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::report::{ENTRIES, Report};
 use super::{action, breakpoint, catcher, child, counter};
 use crate::event::ioctl;
-use crate::event::tail::handler_with_tail;
+use crate::event::tail::{NOTHING, Tail, handler_with_tail, refresh};
 use crate::raw::{getpid, gettid};
 use crate::record::calibration::Calibration;
 use crate::record::control::Delivery;
@@ -214,7 +214,7 @@ handler_with_tail! {
     on_stop => stopped
 }
 
-/// The counter to re-arm, or -1.
+/// The counter to re-arm, if any.
 ///
 /// # Signal safety
 /// Atomics and raw system calls.
@@ -222,9 +222,9 @@ unsafe extern "C" fn stopped(
     signal: i32,
     info: *const libc::siginfo_t,
     context: *const libc::ucontext_t,
-) -> i32 {
+) -> Tail {
     // SAFETY: `measure` stored the shared page, which stays mapped until the child ends.
-    let Some(report) = (unsafe { REPORT.load(Relaxed).as_ref() }) else { return -1 };
+    let Some(report) = (unsafe { REPORT.load(Relaxed).as_ref() }) else { return NOTHING };
     // SAFETY: the kernel passes both.
     let (code, rip) = unsafe { ((*info).si_code, (*context).uc_mcontext.gregs[libc::REG_RIP as usize]) };
     let fd = EVENT.load(Relaxed);
@@ -236,12 +236,12 @@ unsafe extern "C" fn stopped(
     let walked = (rip as u64).wrapping_sub(FIRST.load(Relaxed));
     let far = walked >= STEPS * WIDTH.load(Relaxed) || report.hits.load(Relaxed) as usize >= ENTRIES;
     if !kicked && (AGAIN.load(Relaxed) == 0 || far) {
-        return -1;
+        return NOTHING;
     }
     BASE.store(count, Relaxed);
     // What an overflow ran over is taken off the next period, unless the period is set anew.
     report.note(ioctl::period(fd, THE_PERIOD.load(Relaxed)));
-    fd
+    refresh(fd)
 }
 
 /// Bytes before the first instruction of a sled.

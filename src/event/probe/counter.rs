@@ -81,7 +81,8 @@ fn refused(errno: i32, event: Counted) -> OpenError {
         Cause::NoPmu if event != Counted::Instructions && accepts(Counted::Instructions, PERIOD).is_ok() => {
             Cause::NotCounted
         }
-        Cause::Attributes => smallest_period(event).map_or(Cause::Attributes, Cause::SmallestPeriod),
+        // Under the emulator its own filter would be suspected.
+        cause if errno == libc::EINVAL => smallest_period(event).map_or(cause, Cause::SmallestPeriod),
         cause => cause,
     };
     OpenError { cause, ..error }
