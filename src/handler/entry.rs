@@ -111,12 +111,10 @@ fn handle(
     if patched && sender == Sender::Standing {
         saved.go_to(before);
     }
-    if sender == Sender::Program
-        || !take(process, sender, is_asynchronous(sender, event), Saved::new(context))
-    {
-        if let Some(handler) = pass_on(process, signal, info, context) {
-            after_program_handler(process, context, signal, handler);
-        }
+    let taken = sender != Sender::Program
+        && take(process, sender, is_asynchronous(sender, event), Saved::new(context));
+    if !taken && let Some(handler) = pass_on(process, signal, info, context) {
+        after_program_handler(process, context, signal, handler);
     }
 }
 
