@@ -113,13 +113,11 @@ fn handle(
     if patched && sender == Sender::Standing {
         saved.go_to(before);
     }
-    if sender == Sender::Program
-        || !take(process, sender, is_asynchronous(sender, event), Saved::new(context))
-    {
-        let goes_on = !deliver(process, signal, info, context);
-        if let Some(stop) = hidden_stop(process, signal, &Saved::new(context)).filter(|_| goes_on) {
-            take(process, stop, false, Saved::new(context));
-        }
+    let taken = sender != Sender::Program
+        && take(process, sender, is_asynchronous(sender, event), Saved::new(context));
+    let delivered = taken || deliver(process, signal, info, context);
+    if let Some(stop) = hidden_stop(process, signal, &Saved::new(context)).filter(|_| !delivered) {
+        take(process, stop, false, Saved::new(context));
     }
 }
 

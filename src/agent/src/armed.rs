@@ -93,7 +93,7 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
 fn may_move_system_calls() -> bool {
     // SAFETY: takes nothing, and gives back a string of the C library's.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-    let mut numbers = version.to_str().unwrap_or("").split('.').map(|number| number.parse::<u32>());
+    let mut numbers = version.to_str().unwrap_or("").split('.').map(str::parse::<u32>);
     matches!((numbers.next(), numbers.next()), (Some(Ok(2)), Some(Ok(minor))) if minor < 41)
 }
 

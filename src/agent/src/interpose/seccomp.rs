@@ -1,7 +1,9 @@
-//! Entering seccomp: the tracer steps back first, since the filter may kill a process for its system calls.
+//! Entering seccomp: the tracer steps back first, since the filter may kill a process for its system calls. Using syscall
+//! user dispatch: the tracer leaves it to the program.
 
 use std::ffi::{c_int, c_long, c_void};
 
+use overstep::handler::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use overstep::handler::doors::installs_seccomp;
 
 use super::look_first::look_first;
@@ -33,7 +35,10 @@ extern "C" fn before_syscall(number: c_long, first: u64) -> *mut c_void {
 }
 
 fn step_back(number: c_long, first: u64) {
-    if let Some(process) = armed::process().filter(|_| installs_seccomp(number, first)) {
+    let Some(process) = armed::process() else { return };
+    if installs_seccomp(number, first) {
         process.stand_down();
+    } else if number == libc::SYS_prctl && first == PR_SET_SYSCALL_USER_DISPATCH {
+        process.leave_dispatch_to_program();
     }
 }
