@@ -190,6 +190,14 @@ fn a_reader_that_leaves_and_a_trace_that_was_cut_are_no_errors() {
     }
     let bytes = fs::read(&recorded.trace).unwrap();
     let cut = recorded.program.directory().join("cut.ostrace");
+    // Between two chunks, where nothing is damaged. The header is the first of them.
+    let header = (64..bytes.len()).step_by(64).find(|length| {
+        fs::write(&cut, &bytes[..*length]).unwrap();
+        let listed = list(&cut, &[]);
+        listed.status == Some(0) && !listed.stdout.contains("damaged")
+    });
+    assert!(header.is_some(), "no cut behind the header");
+    assert!(list(&cut, &[]).stdout.contains("the file ends before the first row"), "{header:?}");
     // The rows lie in one of the first chunks: what is cut behind them costs names, and inside them rows.
     let mut said = 0;
     for part in 1..8 {
