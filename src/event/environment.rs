@@ -104,7 +104,9 @@ fn options_of_emulator(command: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(command);
     let mut words = text.split('\0').filter(|word| !word.is_empty());
     let program = std::path::Path::new(words.next()?);
-    let ours = program.file_name().is_some_and(|name| name == "overstep") && words.next() == Some("emulate");
+    // Kept under a name such as `overstep-0.2`, too.
+    let ours = program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("overstep"));
+    let ours = ours && words.next() == Some("emulate");
     ours.then(|| words.take_while(|word| *word != "--").collect::<Vec<_>>().join(" "))
 }
 
@@ -126,6 +128,7 @@ mod tests {
     fn only_the_emulator_is_taken_for_one() {
         let emulator = b"/usr/bin/overstep\0emulate\0--skid\0uniform:0-4\0--\0overstep\0validate\0";
         assert_eq!(options_of_emulator(emulator).as_deref(), Some("--skid uniform:0-4"));
+        assert_eq!(options_of_emulator(b"./overstep-0.2\0emulate\0--\0true\0").as_deref(), Some(""));
         assert_eq!(options_of_emulator(b"gdb\0--args\0overstep\0emulate\0"), None);
         assert_eq!(options_of_emulator(b"overstep\0validate\0"), None);
         assert_eq!(options_of_emulator(b""), None);

@@ -83,6 +83,13 @@ pub fn write_damage(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
         0 => {}
         more => writeln!(out, "{bad}damaged: {more} more places{end}")?,
     }
+    // An open call says by itself that the trace was not closed; without any call nothing would.
+    if trace.threads().is_empty() && trace.ending().is_none() && damage.is_empty() {
+        writeln!(
+            out,
+            "{bad}the file ends before the first row: it is cut, or overstep was killed or is still running{end}"
+        )?;
+    }
     match holes.len() {
         0 => Ok(()),
         1 => writeln!(

@@ -190,6 +190,14 @@ fn a_reader_that_leaves_and_a_trace_that_was_cut_are_no_errors() {
     }
     let bytes = fs::read(&recorded.trace).unwrap();
     let cut = recorded.program.directory().join("cut.ostrace");
+    // Between two chunks, where nothing is damaged. The header is the first of them.
+    let header = (64..bytes.len()).step_by(64).find(|length| {
+        fs::write(&cut, &bytes[..*length]).unwrap();
+        let listed = list(&cut, &[]);
+        listed.status == Some(0) && !listed.stdout.contains("damaged")
+    });
+    assert!(header.is_some(), "no cut behind the header");
+    assert!(list(&cut, &[]).stdout.contains("the file ends before the first row"), "{header:?}");
     // The rows lie in one of the first chunks: what is cut behind them costs names, and inside them rows.
     let mut said = 0;
     for part in 1..8 {
@@ -232,4 +240,18 @@ fn a_native_call_is_named_though_nothing_of_it_was_recorded() {
     let listed = list(&trace, &[]).stdout;
     let native = listed.lines().find(|line| line.contains("native: printf@plt → "));
     assert!(native.is_some_and(|line| line.contains("printf (libc.so")), "{listed}");
+}
+
+#[test]
+fn an_indirect_function_is_named_with_what_was_chosen() {
+    const TEST: &str = "an_indirect_function";
+    const SOURCE: &str = "#include <string.h>\n__attribute__((noinline)) int length(const char *s) { return strlen(s); }\n\
+                          int main(int argc, char **argv) { return length(argv[0]) == 0; }\n";
+    let Some(program) = Program::compile(TEST, SOURCE, &["-fno-builtin", "-Wl,-z,now"]) else { return };
+    let trace = program.directory().join("t.ostrace");
+    if again(TEST, &program, "main", &trace, &[]).is_none() {
+        return;
+    }
+    let listed = list(&trace, &[]).stdout;
+    assert!(listed.contains("native: strlen@plt → strlen@ifunc → "), "{listed}");
 }

@@ -1,29 +1,27 @@
-//! A bar on a terminal, for whoever waits longer than a second.
+//! A bar on a terminal, from the first check on: with `--thorough` that one takes a minute.
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Shows nothing where standard error is no terminal.
 pub struct Progress {
-    began: Instant,
     bar: RefCell<Option<ProgressBar>>,
     terminal: bool,
 }
 
 impl Progress {
     pub fn new() -> Self {
-        Self { began: Instant::now(), bar: RefCell::new(None), terminal: io::stderr().is_terminal() }
+        Self { bar: RefCell::new(None), terminal: io::stderr().is_terminal() }
     }
 
     /// `done` of `total` checks are done, and `name` is next.
     pub fn show(&self, done: usize, total: usize, name: &str) {
-        if !self.terminal || self.began.elapsed() < PATIENCE {
+        if !self.terminal {
             return;
         }
         let mut bar = self.bar.borrow_mut();
