@@ -53,6 +53,18 @@ impl Slots {
         }
     }
 
+    /// Gives the mapping back.
+    ///
+    /// # Safety
+    /// No thread is in a slot, nor will be.
+    pub(super) unsafe fn unmap(&self, count: usize) {
+        let base = self.base.swap(0, Ordering::AcqRel);
+        if base != 0 {
+            // SAFETY: exactly what `map` mapped; the caller's promise.
+            let _ = unsafe { raw::syscall(libc::SYS_munmap, [base, (count * SLOT) as u64, 0, 0, 0, 0]) };
+        }
+    }
+
     /// Which slot `rip` is in, and how far.
     pub(super) fn find(&self, rip: RuntimeAddr) -> Option<(usize, u64)> {
         let base = self.base.load(Ordering::Acquire);

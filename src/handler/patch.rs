@@ -80,6 +80,20 @@ impl Patches {
         })
     }
 
+    /// Maps the slots, whether they will be needed or not: what the program maps later lies where it does without patches.
+    pub(super) fn reserve(&self) {
+        let _ = self.slots.slot(0, MOST);
+    }
+
+    /// Gives the slots back.
+    ///
+    /// # Safety
+    /// No patch stands, and no thread runs a copy.
+    pub(super) unsafe fn release(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.slots.unmap(MOST) };
+    }
+
     /// Puts a copy of the instruction at `address`, which has no patch yet, into the slot of its entry.
     fn copy_instruction(&self, patch: &Patch, address: RuntimeAddr, memory: OwnMemory, vendor: Vendor) {
         let (mut code, length) = displaced::code_at(address, memory);

@@ -105,7 +105,11 @@ impl Process {
         //   megabytes; the plan is written.
         unsafe {
             (&raw mut (*process).plan).write(plan);
-            Ok(&*process)
+            let process = &*process;
+            if process.own_text.is_some() {
+                process.patches.reserve();
+            }
+            Ok(process)
         }
     }
 
@@ -124,6 +128,8 @@ impl Process {
     pub unsafe fn dismantle(&'static self) {
         // SAFETY: the caller's promise: no other thread uses the table.
         unsafe { self.threads.unmap_all() };
+        // SAFETY: as above.
+        unsafe { self.patches.release() };
         let image = self.image.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !image.is_null() {
             // SAFETY: the session made it with Box::into_raw, and the swap gave it to this call alone.
