@@ -12,7 +12,7 @@ use crate::{clock, command, size};
 
 const ROUNDS: usize = 5;
 
-/// Rounds of the workload: a million rows.
+/// Rounds of the workload: 1.7 million rows.
 const AMOUNT: usize = 1450;
 
 /// Each line, the options it lists with, and what is wanted of it.

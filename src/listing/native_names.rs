@@ -11,17 +11,22 @@ use super::place::Place;
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::image::elf::Elf;
-use crate::image::symbols::SymbolTable;
+use crate::image::elf_symbols::SymbolKind;
+use crate::image::symbols::{Symbol, SymbolTable};
 use crate::record::reader::{Module, Trace};
 
 /// How a call through the linkage table is named.
 const LINKAGE: &str = "@plt";
+/// How a function is named that the loader chooses for this CPU (STT_GNU_IFUNC).
+const INDIRECT: &str = "@ifunc";
 
 /// The symbol tables of modules that were called into, by module id; `None` for a file that is gone or another one.
 #[derive(Default)]
 pub struct NativeNames {
     tables: HashMap<u32, Option<SymbolTable>>,
     known: HashMap<RuntimeAddr, Place>,
+    /// Whether what was called, and where that led, are an indirect function and what was chosen.
+    indirect: HashMap<(RuntimeAddr, RuntimeAddr), bool>,
 }
 
 impl NativeNames {
@@ -37,10 +42,37 @@ impl NativeNames {
         let left = self.place(trace, target).full(target);
         let linkage = trace.symbol(called).filter(|hit| hit.symbol.name.ends_with(LINKAGE));
         let left = match linkage.filter(|_| called != target) {
-            Some(hit) => format!("{} → {left}", visible(&hit.symbol.name)),
+            Some(hit) => {
+                let name = &hit.symbol.name;
+                let function = name.trim_end_matches(LINKAGE);
+                let chosen = if self.is_chosen(trace, function, called, target) {
+                    format!("{}{INDIRECT} → ", visible(function))
+                } else {
+                    String::new()
+                };
+                format!("{} → {chosen}{left}", visible(name))
+            }
             None => left,
         };
         markers::native(&left, resume, |resume| Place::of(trace, resume).short(resume))
+    }
+
+    /// Whether `target`'s module has an indirect function of this name, and this is not its own code, which chooses.
+    fn is_chosen(&mut self, trace: &Trace, function: &str, called: RuntimeAddr, target: RuntimeAddr) -> bool {
+        if let Some(known) = self.indirect.get(&(called, target)) {
+            return *known;
+        }
+        let chosen = trace.module(target).is_some_and(|module| {
+            let table = self.tables.entry(module.id).or_insert_with(|| symbols(module));
+            let is_it = |symbol: &Symbol| {
+                symbol.kind == SymbolKind::IndirectFunction
+                    && symbol.names().any(|name| name == function)
+                    && symbol.address.at(module.bias) != target
+            };
+            table.as_ref().is_some_and(|table| table.symbols().iter().any(is_it))
+        });
+        self.indirect.insert((called, target), chosen);
+        chosen
     }
 
     fn place(&mut self, trace: &Trace, address: RuntimeAddr) -> &Place {

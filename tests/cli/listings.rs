@@ -241,3 +241,17 @@ fn a_native_call_is_named_though_nothing_of_it_was_recorded() {
     let native = listed.lines().find(|line| line.contains("native: printf@plt → "));
     assert!(native.is_some_and(|line| line.contains("printf (libc.so")), "{listed}");
 }
+
+#[test]
+fn an_indirect_function_is_named_with_what_was_chosen() {
+    const TEST: &str = "an_indirect_function";
+    const SOURCE: &str = "#include <string.h>\n__attribute__((noinline)) int length(const char *s) { return strlen(s); }\n\
+                          int main(int argc, char **argv) { return length(argv[0]) == 0; }\n";
+    let Some(program) = Program::compile(TEST, SOURCE, &["-fno-builtin", "-Wl,-z,now"]) else { return };
+    let trace = program.directory().join("t.ostrace");
+    if again(TEST, &program, "main", &trace, &[]).is_none() {
+        return;
+    }
+    let listed = list(&trace, &[]).stdout;
+    assert!(listed.contains("native: strlen@plt → strlen@ifunc → "), "{listed}");
+}
