@@ -12,7 +12,7 @@ use crate::{clock, command, size};
 
 const ROUNDS: usize = 5;
 
-/// Rounds of the workload: a million rows.
+/// Rounds of the workload: 1.7 million rows.
 const AMOUNT: usize = 1450;
 
 /// Each line, the options it lists with, and what is wanted of it.
@@ -75,9 +75,9 @@ pub fn run(selection: &Selection) {
         }
     }
     if selection.wants(MEMORY) {
-        match memory(&file) {
+        match memory(&directory.path().join("short.ostrace"), &file) {
             Some((peak, trace)) => {
-                let basis = "peak resident size of `list --format html`; peer: the trace file";
+                let basis = "how much more `list --format html` has resident at its peak for this trace than for a short one; peer: how much longer its file is";
                 line::ratio(MEMORY, peak, trace, "KiB", IN_MEMORY_ONCE, basis);
             }
             None => line::skip(MEMORY, "overstep list failed"),
@@ -105,8 +105,14 @@ fn against_objdump(file: &Path, rows: u64) -> Result<(f64, f64), String> {
     Ok((rate(rows as f64, ours), rate(lines as f64, peer)))
 }
 
-/// Peak resident size of the listing command and the length of the trace, in KiB.
-fn memory(file: &Path) -> Option<(f64, f64)> {
-    let peak = clock::peak_of_run(command::list(file)?.args(["--format", "html"]))?;
-    Some((peak as f64, file.metadata().ok()?.len() as f64 / 1024.0))
+/// By how much the listing command's peak resident size and the trace are larger for `long` than for a short trace, which is
+/// made at `short`; in KiB.
+fn memory(short: &Path, long: &Path) -> Option<(f64, f64)> {
+    size::write(&["-f", "bench_branchy"], short, &command::this_program("branchy", 1)).ok()?;
+    let of = |file: &Path| {
+        let peak = clock::peak_of_run(command::list(file)?.args(["--format", "html"]))?;
+        Some((peak as f64, file.metadata().ok()?.len() as f64 / 1024.0))
+    };
+    let ((small, start), (large, end)) = (of(short)?, of(long)?);
+    Some((large - small, end - start))
 }
