@@ -86,7 +86,6 @@ fixtures! {
     native_jumps: "native_jumps.cpp",
     native_signals: "native_signals.c",
     native_speed: "native_speed.c",
-    own_signals: "own_signals.c",
     own_trap_flag: "own_trap_flag.c",
     page_edge: "page_edge.c",
     recursion: "recursion.c",

@@ -241,13 +241,16 @@ fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved
         if is_entry && !stepper.thread.pending.rows().is_empty() {
             count_entry(process, true);
         } else if is_entry {
-            process.progress.trigger_again.fetch_add(1, Ordering::Relaxed);
+            process.progress.note_hit_again();
         }
         stepper.prove(Verdict::Exact);
     } else if let Some(counted) = counted
         && sender == Sender::Standing
         && stepper.comes_first(is_entry)
     {
+        if is_entry && again.is_none_or(|again| again.at != rip) {
+            process.progress.note_hit_again();
+        }
         stepper.stopped_before(counted, again);
     } else if is_entry {
         enter(stepper);

@@ -105,7 +105,7 @@ pub struct Progress {
     pub keep: KeepRequest,
     /// Overflows whose signal never came.
     pub lost_signals: AtomicU64,
-    /// Hits of a trigger where a handler of the program's has returned to: no entries.
+    /// Hits of a trigger that are no entries: see [`Self::note_hit_again`].
     pub trigger_again: AtomicU64,
     /// Places in which the program's code was patched.
     pub patches: AtomicU32,
@@ -136,6 +136,15 @@ impl Progress {
     /// An atomic.
     pub fn note_lost_signal(&self) {
         self.lost_signals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A trigger has been hit that is no entry: a handler of the program's has returned to the function's first instruction,
+    /// or the breakpoint was made to fire a second time.
+    ///
+    /// # Signal safety
+    /// An atomic.
+    pub fn note_hit_again(&self) {
+        self.trigger_again.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The counter overflowed before anything had retired.

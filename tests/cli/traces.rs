@@ -48,31 +48,39 @@ fn the_listing_follows_the_programs_output_and_keeps_its_status() {
     assert!(traced.stderr.contains("entered 3, traced 1"), "{}", traced.stderr);
 }
 
-/// SIGIO and the real-time signal of an fasync event, used by the program.
+/// The numbers of the tracer's own signals, used by the program.
 #[test]
-fn the_signals_of_an_fasync_event_are_the_programs_as_well() {
-    const SOURCE: &str = include_str!("../../fixtures/programs/own_signals.c");
-    let Some(program) = traceable("the_signals_of_an_fasync_event", SOURCE) else { return };
-    let signals = [libc::SIGIO.to_string(), overstep::session::arm::FASYNC_SIGNAL.to_string()];
-    let signals = signals.each_ref().map(String::as_str);
-    let untraced = run(Command::new(&program.path).args(signals));
-    for delivery in ["sigtrap", "fasync"] {
-        for into in ["module", "all"] {
-            let kept = program.directory().join("kept.ostrace");
-            let kept = kept.to_str().expect("UTF-8");
-            let options = ["-f", "traced", "--delivery", delivery, "--into", into, "-qo", kept, "--force"];
-            let traced = trace(&options, &program.path, &signals);
-            assert_eq!((traced.status, &traced.stdout), (untraced.status, &untraced.stdout), "{traced:?}");
-            let listed = run(overstep().args(["list", "--format", "json", kept]));
-            let handlers =
-                objects(&listed.stdout, "marker").into_iter().filter(|marker| marker["kind"] == "signal");
-            assert_eq!(
-                handlers.count(),
-                20,
-                "{delivery}, {into}: two signals, with and without SA_ONSTACK, five times"
-            );
-            let summary = objects(&listed.stdout, "summary");
-            assert_eq!((&summary[0]["lost"], &summary[0]["entered"]), (&0.into(), &4.into()), "{summary:?}");
+fn the_tracers_signals_are_the_programs_as_well() {
+    const SOURCE: &str = include_str!("../../fixtures/handler/own_signals.c");
+    let Some(program) = traceable("the_tracers_signals", SOURCE) else { return };
+    let kept = program.directory().join("kept.ostrace");
+    let kept = kept.to_str().expect("UTF-8");
+    let of_fasync = [libc::SIGIO.to_string(), overstep::session::arm::FASYNC_SIGNAL.to_string()];
+    for signals in [&[][..], &of_fasync] {
+        let signals: Vec<_> = signals.iter().map(String::as_str).collect();
+        let untraced = run(Command::new(&program.path).args(&signals));
+        let calls = if signals.is_empty() { 6 } else { 4 };
+        for way in [&["--delivery", "sigtrap"][..], &["--delivery", "fasync"], &["--engine", "trap-flag"]] {
+            for (into, traced_calls) in [("module", calls), ("all", calls), ("none", calls), ("all", 1)] {
+                let only = traced_calls.to_string();
+                let options = ["-f", "traced", "--into", into, "--calls", &only, "-qo", kept, "--force"];
+                let traced = trace(&[way, &options].concat(), &program.path, &signals);
+                assert_eq!(
+                    (traced.status, &traced.stdout),
+                    (untraced.status, &untraced.stdout),
+                    "{traced:?}"
+                );
+                let listed = run(overstep().args(["list", "--format", "json", kept]));
+                let handlers = objects(&listed.stdout, "marker").into_iter();
+                let handlers = handlers.filter(|marker| marker["kind"] == "signal").count();
+                assert_eq!(handlers, 5 * traced_calls, "{way:?}, --into {into}: each call raises five");
+                let summary = &objects(&listed.stdout, "summary")[0];
+                assert_eq!(
+                    (&summary["lost"], &summary["entered"]),
+                    (&0.into(), &calls.into()),
+                    "{summary:?}"
+                );
+            }
         }
     }
 }
