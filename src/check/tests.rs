@@ -4,6 +4,7 @@ use super::finding::Flaw;
 use super::report::Report;
 use super::synthetic::{Synthetic, THREAD, at, gcd_call, gcd_call_adjusted};
 use super::verify::verify;
+use crate::address::RuntimeAddr;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Entry;
 use crate::record::step::{Access, MemoryAccess, Step};
@@ -295,6 +296,30 @@ fn a_native_stretch_comes_back_or_calls_back() {
     let callback = run(0x1139, 1);
     assert!(callback.holds(), "gcd called by what ran natively: {callback}");
     only(&run(0x113b, 1), Flaw::Discontinuous);
+}
+
+#[test]
+fn one_signal_may_come_upon_another() {
+    let run = |signals: usize, slides: bool, depth| {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1168);
+        trace.step(0x1030, |registers| registers.general[crate::registers::RSP] -= 8, |_| {});
+        if slides {
+            trace.marker(Marker::Native { target: at(0x1030), resume: RuntimeAddr(0) });
+        }
+        for _ in 0..signals {
+            trace.marker(Marker::Signal { number: 14, handler: at(0x1139) });
+        }
+        (trace.registers.rip, trace.depth) = (at(0x1139), depth);
+        trace.step(0x113b, |_| {}, |_| {});
+        verify(&trace.read())
+    };
+    // The row before is a call, which goes a level down itself.
+    assert!(run(1, false, 2).holds());
+    only(&run(1, false, 3), Flaw::Depth);
+    assert!(run(2, false, 3).holds());
+    only(&run(2, false, 4), Flaw::Depth);
+    assert!(run(1, true, 9).holds(), "calls without rows lie between");
 }
 
 #[test]

@@ -78,7 +78,9 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
                 }
                 self.last = None;
             }
-            Marker::Signal { .. } | Marker::Native { .. } => self.deeper(),
+            // What comes back elsewhere is stepped without rows, any number of calls deep.
+            Marker::Native { resume: RuntimeAddr(0), .. } => self.deeper(u32::MAX),
+            Marker::Signal { .. } | Marker::Native { .. } => self.deeper(1),
             Marker::Sigreturn => self.last = None,
             _ => {}
         }
@@ -86,9 +88,9 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
 
     /// A signal's handler runs one depth deeper, as a called function does, and so does what a native stretch
     /// calls back. One signal may come upon another.
-    fn deeper(&mut self) {
+    fn deeper(&mut self, levels: u32) {
         if let Some(last) = &mut self.last {
-            last.descends += 1;
+            last.descends = last.descends.saturating_add(levels);
         }
     }
 
