@@ -38,7 +38,7 @@ fn a_true_trace_holds() {
 fn a_return_is_proved_by_its_recorded_slot() {
     let mut value = [0; 64];
     value[..8].copy_from_slice(&at(0x117b).0.to_le_bytes());
-    let address = crate::address::RuntimeAddr(Synthetic::new().registers.general[crate::registers::RSP]);
+    let address = RuntimeAddr(Synthetic::new().registers.general[crate::registers::RSP]);
     let slot: &'static [MemoryAccess] =
         Box::leak(Box::new([MemoryAccess { access: Access::Read, address, size: 8, value }]));
     let trace = gcd_call_adjusted(|n, step| {
