@@ -42,6 +42,8 @@ impl NativeNames {
         let left = self.place(trace, target).full(target);
         let linkage = trace.symbol(called).filter(|hit| hit.symbol.name.ends_with(LINKAGE));
         let left = match linkage.filter(|_| called != target) {
+            // The agent stands in front of what was called, and is no module of the program's.
+            Some(hit) if trace.module(target).is_none() => visible(&hit.symbol.name).to_string(),
             Some(hit) => {
                 let name = &hit.symbol.name;
                 let function = name.trim_end_matches(LINKAGE);

@@ -164,6 +164,10 @@ impl<'t> Rows<'t> {
             }
             marker => (Occasion::Recorded(marker), markers::text(self.trace, &marker)),
         };
+        if let Marker::Signal { .. } = marker {
+            // What its handler starts was not called by the row before.
+            self.called = RuntimeAddr(0);
+        }
         self.open.marker(&marker);
         let stable = self.rewrite.as_mut().map(|it| it.marker(entry));
         let (stable, words) = stable.map_or((None, None), |(row, words)| (Some(Box::new(row)), words));

@@ -133,7 +133,6 @@ fixtures! {
     returns: "returns.s",
     rewritten: "rewritten.c",
     shadows: "shadows.s",
-    state: "state.c",
     strings: "strings.s",
     syscalls: "syscalls.s",
     tail_call: "tail_call.s",
@@ -145,11 +144,14 @@ fixtures! {
     waits: "waits.c",
 }
 
+/// Not a program of its own; and one whose path is as long as what it reads of the system.
+const UNLISTED: [&str; 2] = ["driver.c", "state.c"];
+
 #[test]
 fn every_fixture_is_listed() {
     let files = std::fs::read_dir(common::fixture::directory()).expect("the fixtures");
     let files = files.map(|file| file.expect("an entry").file_name().into_string().expect("UTF-8"));
-    let mut files: Vec<_> = files.filter(|file| file != "driver.c").collect();
+    let mut files: Vec<_> = files.filter(|file| !UNLISTED.contains(&file.as_str())).collect();
     let mut listed: Vec<_> = FILES.to_vec();
     files.sort();
     listed.sort_unstable();
