@@ -30,6 +30,9 @@ const THREADS: usize = 1 << 10;
 /// stepped on it too. Signal frames stay below 16 KiB even with AMX tiles. Touched as far as it is used.
 const STACK: usize = 256 << 10;
 const PAGE: usize = 4096;
+/// In place of a thread's id: a slot whose thread is dead and whose events are being closed, and one where they are.
+const SWEEPING: u32 = u32::MAX;
+const SWEPT: u32 = SWEEPING - 1;
 /// A thread that has no alternate stack.
 const NO_STACK: libc::stack_t =
     libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
@@ -226,15 +229,12 @@ impl Threads {
         if self.probe(tid).any(|slot| slot.tid.load(Ordering::Relaxed) == tid) {
             return self.find(tid);
         }
+        self.sweep();
         let claim = |slot: &&Slot, old| {
             slot.tid.compare_exchange(old, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        let slot = self.probe(tid).find(|slot| claim(slot, 0)).or_else(|| {
-            self.probe(tid).find(|slot| {
-                let old = slot.tid.load(Ordering::Relaxed);
-                is_dead(old) && claim(slot, old)
-            })
-        })?;
+        let slot = self.probe(tid).find(|slot| claim(slot, 0));
+        let slot = slot.or_else(|| self.probe(tid).find(|slot| claim(slot, SWEPT)))?;
         let kept = slot.thread.load(Ordering::Acquire);
         if kept.is_null() {
             slot.thread.store(map_thread(process)?, Ordering::Release);
@@ -267,6 +267,25 @@ impl Threads {
             .map(|thread| (thread.program_stack, thread.blocked_by_program))
             .next()
             .unwrap_or((*real, 0))
+    }
+
+    /// Closes the events of dead threads: a program may start any number of threads, and has a limit on descriptors. Their
+    /// blocks are taken over only when no fresh one is left, since a forked child looks into its parent's.
+    fn sweep(&self) {
+        let used = self.slots.iter().map(|slot| (slot, slot.tid.load(Ordering::Relaxed)));
+        for (slot, tid) in used.filter(|(_, tid)| !matches!(*tid, 0 | SWEEPING | SWEPT) && is_dead(*tid)) {
+            if slot.tid.compare_exchange(tid, SWEEPING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                continue;
+            }
+            // SAFETY: the owner is dead, and the compare-exchange made this thread the owner.
+            if let Some(thread) = unsafe { slot.thread.load(Ordering::Acquire).as_ref() } {
+                // SAFETY: as above; blocks are never unmapped while armed.
+                let thread = unsafe { &mut *thread.get() };
+                thread.close_events();
+                thread.uncount_call();
+            }
+            slot.tid.store(SWEPT, Ordering::Release);
+        }
     }
 
     /// Closes all threads' events and unmaps their blocks.
