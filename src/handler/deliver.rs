@@ -26,6 +26,7 @@ const IGNORE: u64 = libc::SIG_IGN as u64;
 /// As `Stepper::arrive`; and tgkill with rt_sigaction where the signal's default is to come.
 pub(super) fn deliver(
     process: &'static Process,
+    tid: u32,
     signal: i32,
     info: *mut libc::siginfo_t,
     context: &mut libc::ucontext_t,
@@ -34,24 +35,24 @@ pub(super) fn deliver(
     // SAFETY: the kernel passes a siginfo_t, which nothing changes meanwhile.
     let came = unsafe { &*info };
     let forced = is_forced(came);
-    if let Some(thread) = process.threads.find(raw::gettid())
+    if let Some(thread) = process.threads.find(tid)
         && thread.blocked_by_program & mask_bit(signal) != 0
     {
         if forced {
-            die(signal);
+            die(tid, signal);
         } else {
-            process.hold(raw::gettid(), signal, info);
+            process.hold(tid, signal, info);
         }
         return forced;
     }
     match action.handler {
         IGNORE if !forced => return false,
-        DEFAULT | IGNORE => die(signal),
+        DEFAULT | IGNORE => die(tid, signal),
         _ => {
             if action.flags & libc::SA_RESETHAND as u64 != 0 {
                 process.signals.set_action(signal, &KernelAction { handler: DEFAULT, ..action });
             }
-            enter_handler(process, signal, &action, info, context);
+            enter_handler(process, tid, signal, &action, info, context);
         }
     }
     true
@@ -68,15 +69,16 @@ fn is_forced(info: &libc::siginfo_t) -> bool {
 }
 
 /// The signal's default action, which ends the process when the handler returns.
-fn die(signal: i32) {
+fn die(tid: u32, signal: i32) {
     let _ = replace(signal, Some(&KernelAction::default()));
-    let (pid, tid) = (u64::from(raw::getpid()), u64::from(raw::gettid()));
+    let pid = u64::from(raw::getpid());
     // SAFETY: a signal to ourselves.
-    let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid, signal as u64, 0, 0, 0]) };
+    let _ = unsafe { raw::syscall(libc::SYS_tgkill, [pid, tid.into(), signal as u64, 0, 0, 0]) };
 }
 
 fn enter_handler(
     process: &'static Process,
+    tid: u32,
     signal: i32,
     action: &KernelAction,
     info: *mut libc::siginfo_t,
@@ -84,7 +86,7 @@ fn enter_handler(
 ) {
     let owned = process.signals.owned();
     let delivered = Delivered { signal, info, action, owned };
-    let thread = process.threads.find(raw::gettid());
+    let thread = process.threads.find(tid);
     let set_up =
         thread.is_some_and(|thread| signal_frame::set_up(&delivered, context, thread, &process.memory()));
     if set_up {
@@ -92,18 +94,18 @@ fn enter_handler(
         let saved = Saved::new(context);
         let frame = saved.rsp();
         if !program_handler::follow(process, signal, blocks, saved) && process.watches_calls().is_some() {
-            believe(process, frame, blocks & owned);
+            believe(process, tid, frame, blocks & owned);
         }
     } else {
-        call(&delivered, process.threads.find(raw::gettid()), context);
-        take_up(process, context, signal, action.handler);
+        call(&delivered, process.threads.find(tid), context);
+        take_up(process, tid, context, signal, action.handler);
     }
 }
 
 /// A handler that is not followed begins at `frame`: until its rt_sigreturn, which is watched for, the program believes
 /// that the handler's `blocks` are blocked.
-fn believe(process: &Process, frame: u64, blocks: u64) {
-    if let Some(thread) = process.threads.find(raw::gettid()) {
+fn believe(process: &Process, tid: u32, frame: u64, blocks: u64) {
+    if let Some(thread) = process.threads.find(tid) {
         let blocked = thread.blocked_by_program;
         if thread.unfollowed.begin(frame + RETURN_ADDRESS, blocked) {
             thread.blocked_by_program = blocked | blocks;
@@ -130,8 +132,7 @@ fn call(delivered: &Delivered<'_>, thread: Option<&mut Thread>, context: &mut li
 }
 
 /// After a handler that was called: stepping goes on where it sent control.
-fn take_up(process: &'static Process, context: &mut libc::ucontext_t, signal: i32, handler: u64) {
-    let tid = raw::gettid();
+fn take_up(process: &'static Process, tid: u32, context: &mut libc::ucontext_t, signal: i32, handler: u64) {
     let Some(thread) = process.threads.find(tid) else { return };
     let mut stepper = Stepper { process, thread, saved: Saved::new(context), tid };
     stepper.know_stack();

@@ -63,11 +63,12 @@ unsafe extern "C" fn handled(
     context: *mut libc::ucontext_t,
 ) -> Tail {
     let Some(process) = Process::current() else { return NOTHING };
+    let tid = raw::gettid();
     // SAFETY: the kernel passes a ucontext_t on this stack, which nothing else refers to.
     if let Some(context) = unsafe { context.as_mut() } {
-        handle(process, signal, info, context);
+        handle(process, tid, signal, info, context);
         if let Some(own_text) = process.watches_calls()
-            && let Some(thread) = process.threads.find(raw::gettid())
+            && let Some(thread) = process.threads.find(tid)
         {
             thread.dispatch.settle(thread.watch(), own_text);
         }
@@ -75,11 +76,12 @@ unsafe extern "C" fn handled(
     if process.settings.engine != Engine::Instructions {
         return NOTHING;
     }
-    process.threads.find(raw::gettid()).map_or(NOTHING, |thread| thread.counter.to_arm())
+    process.threads.find(tid).map_or(NOTHING, |thread| thread.counter.to_arm())
 }
 
 fn handle(
     process: &'static Process,
+    tid: u32,
     signal: i32,
     info: *mut libc::siginfo_t,
     context: &mut libc::ucontext_t,
@@ -109,19 +111,28 @@ fn handle(
         return;
     }
     let mut saved = Saved::new(context);
-    let sender = sender(process, signal, event, patched, saved.rip());
+    let awaited = || awaits_stop(process, tid, saved.rip());
+    let sender = sender(process, signal, event, patched, awaited);
     if patched && sender == Sender::Standing {
         saved.go_to(before);
     }
     let taken = sender != Sender::Program
-        && take(process, sender, is_asynchronous(sender, event), Saved::new(context));
-    let delivered = taken || deliver(process, signal, info, context);
-    if let Some(stop) = hidden_stop(process, signal, &Saved::new(context)).filter(|_| !delivered) {
-        take(process, stop, false, Saved::new(context));
+        && take(process, tid, sender, is_asynchronous(sender, event), Saved::new(context));
+    if !taken
+        && !deliver(process, tid, signal, info, context)
+        && let Some(stop) = hidden_stop(process, tid, signal, &Saved::new(context))
+    {
+        take(process, tid, stop, false, Saved::new(context));
     }
 }
 
-fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool, rip: RuntimeAddr) -> Sender {
+fn sender(
+    process: &Process,
+    signal: i32,
+    info: &EventSignal,
+    patched: bool,
+    awaited: impl FnOnce() -> bool,
+) -> Sender {
     let counts = process.settings.engine == Engine::Instructions;
     let overflow = if counts { Sender::Counter } else { Sender::Step };
     if signal == process.fasync_signal {
@@ -131,7 +142,7 @@ fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool, rip
     if signal == libc::SIGIO {
         // Plain SIGIO stands in for a real-time signal that found its queue full (kernel-facts 5). The program's own
         // O_ASYNC sends the very same.
-        let stopped = info.code == libc::SI_KERNEL && awaits_stop(process, rip);
+        let stopped = info.code == libc::SI_KERNEL && awaited();
         return if stopped { overflow } else { Sender::Program };
     }
     match info.code {
@@ -147,18 +158,18 @@ fn sender(process: &Process, signal: i32, info: &EventSignal, patched: bool, rip
     }
 }
 
-/// Whether the calling thread's next stop is to be at `rip`.
-fn awaits_stop(process: &Process, rip: RuntimeAddr) -> bool {
+/// Whether the thread's next stop is to be at `rip`.
+fn awaits_stop(process: &Process, tid: u32, rip: RuntimeAddr) -> bool {
     let counts = process.settings.engine == Engine::Instructions;
-    let thread = process.threads.find(raw::gettid());
+    let thread = process.threads.find(tid);
     thread.is_some_and(|thread| thread.phase.is_traced() && (counts || thread.expected == rip))
 }
 
 /// The stop that a signal of the program's stands for as well: the kernel keeps one SIGTRAP pending, and of two that
 /// come at once drops the second.
-fn hidden_stop(process: &Process, signal: i32, saved: &Saved<'_>) -> Option<Sender> {
+fn hidden_stop(process: &Process, tid: u32, signal: i32, saved: &Saved<'_>) -> Option<Sender> {
     let rip = saved.rip();
-    let thread = process.threads.find(raw::gettid())?;
+    let thread = process.threads.find(tid)?;
     if signal != libc::SIGTRAP || !thread.phase.is_traced() || thread.expected != rip {
         return None;
     }
@@ -178,8 +189,13 @@ fn is_asynchronous(sender: Sender, info: &EventSignal) -> bool {
 }
 
 /// Deals with a signal of our own events. `false`: a single-step trap that the program itself asked for.
-fn take(process: &'static Process, sender: Sender, asynchronous: bool, mut saved: Saved<'_>) -> bool {
-    let tid = raw::gettid();
+fn take(
+    process: &'static Process,
+    tid: u32,
+    sender: Sender,
+    asynchronous: bool,
+    mut saved: Saved<'_>,
+) -> bool {
     let rip = saved.rip();
     let is_entry = process.function_at(rip).is_some() && !asynchronous;
     let found = if is_entry { process.threads.find_or_make(tid, process) } else { process.threads.find(tid) };
