@@ -241,8 +241,6 @@ impl Threads {
         } else {
             // SAFETY: its owner is dead, and the compare-exchange made this thread the owner.
             let thread = unsafe { &mut *(*kept).get() };
-            thread.close_events();
-            thread.uncount_call();
             thread.phase = Phase::Idle;
             thread.blocked_by_program = 0;
             thread.program_stack = NO_STACK;
