@@ -38,36 +38,38 @@ pub unsafe extern "C" fn straight() {
     naked_asm!("jmp r11")
 }
 
-/// Goes on at r11, where a function of kind [`Crossing::Jump`] is, after a trap where one is wanted.
-///
-/// # Safety
-/// Jumped to with all registers but r11 and the flags as a caller of that function has left them.
-#[unsafe(naked)]
-pub unsafe extern "C" fn jump() {
-    naked_asm!(
-        "cmp dword ptr [rip + {traced}], 0",
-        "jne 8f",
-        "jmp r11",
-        "8: int3",
-        "jmp r11",
-        traced = sym TRACED_CALLS,
-    )
+/// Makes a passage, told from others by its address.
+macro_rules! passage {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "cmp dword ptr [rip + {traced}], 0",
+                "jne 8f",
+                "jmp r11",
+                "8: int3",
+                "jmp r11",
+                traced = sym TRACED_CALLS,
+            )
+        }
+    };
 }
 
-/// The same for [`Crossing::Landing`].
-///
-/// # Safety
-/// As [`jump`].
-#[unsafe(naked)]
-pub unsafe extern "C" fn landing() {
-    naked_asm!(
-        "cmp dword ptr [rip + {traced}], 0",
-        "jne 8f",
-        "jmp r11",
-        "8: int3",
-        "jmp r11",
-        traced = sym TRACED_CALLS,
-    )
+passage! {
+    /// Goes on at r11, where a function of kind [`Crossing::Jump`] is, after a trap where one is wanted.
+    ///
+    /// # Safety
+    /// Jumped to with all registers but r11 and the flags as a caller of that function has left them.
+    jump
+}
+
+passage! {
+    /// The same for [`Crossing::Landing`].
+    ///
+    /// # Safety
+    /// As [`jump`].
+    landing
 }
 
 /// What has trapped, `rip` being the address behind the trap instruction.
