@@ -3,10 +3,7 @@
 
 mod common;
 
-use std::collections::BTreeSet;
-use std::fs;
-
-use common::fixture::{self, Built, Case, Fixture};
+use common::fixture::{self, Built, Case, Fixture, each_fixture};
 use common::judge::References;
 use common::program::Program;
 use common::run::{Traced, native};
@@ -61,56 +58,9 @@ macro_rules! fixtures {
     };
 }
 
-fixtures! {
-    around_main: "around_main.c",
-    call_pop: "call_pop.s",
-    callback: "callback.c",
-    cet: "cet.s",
-    cold: "cold.c",
-    compat: "compat.s",
-    conditions: "conditions.s",
-    deaths: "deaths.s",
-    execs: "execs.s",
-    exits: "exits.s",
-    far: "far.s",
-    flags: "flags.s",
-    forks: "forks.s",
-    handlers: "handlers.s",
-    ifunc: "ifunc.c",
-    indirect: "indirect.s",
-    jumps: "jumps.c",
-    limits: "limits.s",
-    linkage: "linkage.c",
-    native_ends: "native_ends.c",
-    native_forks: "native_forks.c",
-    native_jumps: "native_jumps.cpp",
-    native_signals: "native_signals.c",
-    native_speed: "native_speed.c",
-    own_trap_flag: "own_trap_flag.c",
-    page_edge: "page_edge.c",
-    recursion: "recursion.c",
-    red_zone: "red_zone.s",
-    restartable: "restartable.s",
-    returns: "returns.s",
-    rewritten: "rewritten.c",
-    shadows: "shadows.s",
-    state: "state.c",
-    strings: "strings.s",
-    syscalls: "syscalls.s",
-    tail_call: "tail_call.s",
-    threads: "threads.c",
-    timing: "timing.s",
-    unsized_functions: "unsized.s",
-    unwinding: "unwinding.cpp",
-    virtual_calls: "virtual_calls.cpp",
-    waits: "waits.c",
-}
+each_fixture!(fixtures);
 
 #[test]
 fn every_fixture_has_its_test() {
-    let entries = fs::read_dir(fixture::directory()).expect("the fixtures");
-    let files = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
-    let files: BTreeSet<_> = files.filter(|file| file != "driver.c").collect();
-    let tested: BTreeSet<_> = FILES.iter().map(|file| (*file).to_owned()).collect();
-    assert_eq!(files, tested);
+    fixture::assert_all_in(FILES);
 }

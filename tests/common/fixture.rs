@@ -9,6 +9,7 @@
 //!
 //! The others are expectations: see [`Expectation`](super::expect::Expectation).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -114,4 +115,67 @@ impl Fixture {
         }
         Some(Built { directory, path, flags: flags.join(" ") })
     }
+}
+
+/// Calls the macro `$fixtures` with a name and a file for each fixture, in one list for all who go through them.
+#[allow(unused_macros, reason = "each test file uses its part")]
+macro_rules! each_fixture {
+    ($fixtures:ident) => {
+        $fixtures! {
+            around_main: "around_main.c",
+            call_pop: "call_pop.s",
+            callback: "callback.c",
+            cet: "cet.s",
+            cold: "cold.c",
+            compat: "compat.s",
+            conditions: "conditions.s",
+            deaths: "deaths.s",
+            execs: "execs.s",
+            exits: "exits.s",
+            far: "far.s",
+            flags: "flags.s",
+            forks: "forks.s",
+            handlers: "handlers.s",
+            ifunc: "ifunc.c",
+            indirect: "indirect.s",
+            jumps: "jumps.c",
+            limits: "limits.s",
+            linkage: "linkage.c",
+            native_ends: "native_ends.c",
+            native_forks: "native_forks.c",
+            native_jumps: "native_jumps.cpp",
+            native_signals: "native_signals.c",
+            native_speed: "native_speed.c",
+            own_trap_flag: "own_trap_flag.c",
+            page_edge: "page_edge.c",
+            recursion: "recursion.c",
+            red_zone: "red_zone.s",
+            restartable: "restartable.s",
+            returns: "returns.s",
+            rewritten: "rewritten.c",
+            shadows: "shadows.s",
+            state: "state.c",
+            strings: "strings.s",
+            syscalls: "syscalls.s",
+            tail_call: "tail_call.s",
+            threads: "threads.c",
+            timing: "timing.s",
+            unsized_functions: "unsized.s",
+            unwinding: "unwinding.cpp",
+            virtual_calls: "virtual_calls.cpp",
+            waits: "waits.c",
+        }
+    };
+}
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub(crate) use each_fixture;
+
+/// # Panics
+/// Where `listed` is not every file that is a fixture.
+pub fn assert_all_in(listed: &[&str]) {
+    let entries = fs::read_dir(directory()).expect("the fixtures");
+    let files = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+    let files: BTreeSet<_> = files.filter(|file| file != "driver.c").collect();
+    let listed: BTreeSet<_> = listed.iter().map(|file| (*file).to_owned()).collect();
+    assert_eq!(files, listed);
 }
