@@ -3,12 +3,14 @@
 #![allow(unsafe_code, reason = "the frame that the kernel has built for the program's handler")]
 
 use super::counter::Taken;
+use super::displaced;
 use super::frames::Frame;
 use super::nesting::Interruption;
 use super::patch::Home;
 use super::process::Process;
 use super::program_signals::mask_bit;
 use super::saved::Saved;
+use super::sigaction;
 use super::signal_frame::{self, RETURN_ADDRESS, context, frame, move_to_program_stack};
 use super::stepper::{Stepper, pushed_by};
 use super::thread::Phase;
@@ -20,6 +22,13 @@ use crate::raw;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
 use crate::registers::{RAX, RSP, Registers, flag};
+
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+/// `mov rax, 15; syscall` and `mov eax, 15; syscall`.
+const RESTORERS: [&[u8]; 2] = [
+    &[0x48, 0xc7, 0xc0, libc::SYS_rt_sigreturn as u8, 0, 0, 0, 0x0f, 0x05],
+    &[0xb8, libc::SYS_rt_sigreturn as u8, 0, 0, 0, 0x0f, 0x05],
+];
 
 /// A wrapper has trapped: sends control to the program's handler, and follows it if the thread is being traced.
 ///
@@ -183,6 +192,10 @@ impl Stepper<'_> {
         // Whatever comes until rt_sigreturn has been made finds the interrupted code, and not the way back to it. The
         // third door stays open.
         self.saved.set_mask(!mask_bit(libc::SIGSYS));
+        // Nor may it meet a patch that another thread places there: with its signal blocked, that kills.
+        if self.calls_sigreturn(self.saved.rip()) {
+            self.saved.go_to(sigaction::restorer_address());
+        }
         self.process.believe(self.thread, self.tid, interruption.blocked);
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
@@ -215,6 +228,15 @@ impl Stepper<'_> {
         }
         self.await_stop(stop, true);
         true
+    }
+
+    /// Whether the code at `at` does nothing but call rt_sigreturn, as the C libraries' restorers do.
+    fn calls_sigreturn(&self, at: RuntimeAddr) -> bool {
+        let (mut code, length) = displaced::code_at(at, self.process.memory());
+        let code = code.get_mut(..length).unwrap_or(&mut []);
+        self.process.patches.hide(at, code);
+        let calls = self.saved.registers(false).general[RAX] == libc::SYS_rt_sigreturn as u64;
+        calls && code.starts_with(&SYSCALL) || RESTORERS.iter().any(|restorer| code.starts_with(restorer))
     }
 
     /// Forgets the handlers that were left without a return.

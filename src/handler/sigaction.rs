@@ -5,6 +5,7 @@
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::address::RuntimeAddr;
 use crate::raw::{self, Errno};
 
 /// `restorer` is meant (Linux `arch/x86/include/uapi/asm/signal.h`).
@@ -67,6 +68,11 @@ extern "C" fn restorer() {
     naked_asm!("mov eax, {number}", "syscall", number = const libc::SYS_rt_sigreturn)
 }
 
+/// Where a thread goes, RSP at a frame's context, to return from that frame's signal.
+pub(super) fn restorer_address() -> RuntimeAddr {
+    RuntimeAddr(restorer as *const () as usize as u64)
+}
+
 /// Makes `handler` the action for `signal`, on the alternate stack, with every signal blocked meanwhile.
 /// Returns the action that stood before.
 ///
@@ -76,7 +82,7 @@ pub fn install(signal: i32, handler: Handler) -> Result<KernelAction, Errno> {
     let action = KernelAction {
         handler: handler as usize as u64,
         flags: (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64 | SA_RESTORER,
-        restorer: restorer as *const () as usize as u64,
+        restorer: restorer_address().0,
         mask: u64::MAX,
     };
     replace(signal, Some(&action))
