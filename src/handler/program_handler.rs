@@ -125,7 +125,7 @@ impl Stepper<'_> {
                 frame = under;
                 continue;
             }
-            if self.thread.trap_flag {
+            if self.thread.trap_flag || self.thread.stepping_over.is_some() {
                 frame.set_flag(flag::TF, self.thread.program_trap_flag);
             }
             return registers;
@@ -181,12 +181,19 @@ impl Stepper<'_> {
         if !followed {
             return false;
         }
-        let Some(mut frame) = frame(at, &self.process.memory()) else { return false };
+        let Some(frame) = frame(at, &self.process.memory()) else { return false };
         let Some(interruption) = self.thread.nesting.pop() else { return false };
         self.mark(&Marker::Sigreturn);
-        if self.thread.phase == Phase::Muted {
-            return true;
+        if self.thread.phase != Phase::Muted {
+            self.go_back(&interruption, frame);
+            // On the way back every signal is blocked, and a trap would kill.
+            self.saved.set_flag(flag::TF, false);
         }
+        true
+    }
+
+    /// Out of a handler: to what it interrupted, as `frame` has it by now.
+    fn go_back(&mut self, interruption: &Interruption, mut frame: Saved<'_>) {
         self.thread.frames.truncate(interruption.frames);
         let owned = self.process.signals.owned();
         // Whatever comes until rt_sigreturn has been made finds the interrupted code, and not the way back to it. The
@@ -209,7 +216,7 @@ impl Stepper<'_> {
             self.thread.phase = interruption.phase;
             self.thread.expected = interruption.interrupted.rip;
             self.thread.set_out = interruption.set_out;
-            return true;
+            return;
         }
         let stepping = interruption.phase != Phase::Native && self.stays_in_scope(resumed);
         self.thread.set_out = interruption.set_out.filter(|before| stepping && before.rip == resumed);
@@ -217,17 +224,13 @@ impl Stepper<'_> {
         let stop = match self.thread.frames.top() {
             _ if stepping => resumed,
             Some(top) => top.returns_to,
-            None => {
-                self.end();
-                return true;
-            }
+            None => return self.end(),
         };
         if stop == resumed {
             // A leftover of a fault would hide the stop (kernel-facts 20).
             frame.set_flag(flag::RF, false);
         }
         self.await_stop(stop, true);
-        true
     }
 
     /// Whether the code at `at` does nothing but call rt_sigreturn, as the C libraries' restorers do.
