@@ -137,7 +137,7 @@ fn from_memory(
         return 0;
     }
     let more = !next_page.is_empty() && process.memory().read(at.plus(here as u64), next_page);
-    process.patches.hide(at, bytes);
+    process.patches.hide(at, bytes, process.memory());
     if more { MAX_LENGTH } else { here }
 }
 
@@ -182,7 +182,7 @@ fn record_block(process: &Process, tid: u32, address: RuntimeAddr) -> Result<Blo
     if !readable {
         read_unreadable(address, &mut bytes);
     }
-    process.patches.hide(address, &mut bytes);
+    process.patches.hide(address, &mut bytes, process.memory());
     let mut known = [0; BLOCK / 8];
     let mut start = [0; BLOCK / 8];
     let mut differs = [0; BLOCK / 8];

@@ -85,6 +85,7 @@ fn enter_handler(
     context: &mut libc::ucontext_t,
 ) {
     let owned = process.signals.owned();
+    process.patches.bring_home(&mut Saved::new(context));
     let delivered = Delivered { signal, info, action, owned };
     let thread = process.threads.find(tid);
     let set_up =

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iced_x86::{Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, Instruction};
 
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
@@ -13,10 +13,14 @@ use crate::image::decode::{MAX_LENGTH, Vendor, decode};
 use crate::image::memory::{Memory, OwnMemory};
 use crate::raw;
 
-/// Bytes of a slot: the longest instruction, `jmp [rip]`, and where to.
+/// Bytes of a slot: the longest instruction, `jmp [rip]`, and where to; or a conditional branch and two such.
 pub(super) const SLOT: usize = 32;
 /// `jmp qword ptr [rip + 0]`.
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
+/// `push qword ptr [rip + 14]`: of what stands behind a jump and where to.
+const PUSH: [u8; 6] = [0xff, 0x35, JUMP.len() as u8 + 8, 0, 0, 0];
+/// Behind a short jump, another jump, and where to.
+pub(super) const SECOND_EXIT: u64 = 2 + JUMP.len() as u64 + 8;
 const PAGE: u64 = 4096;
 
 /// The slots' mapping, made when the first one is needed. All zeros is none.
@@ -73,31 +77,53 @@ impl Slots {
     }
 }
 
-/// What a slot holds for the instruction at `home`, whose bytes `code` starts with, and the instruction's length; `None`
-/// where it would do something else in another place.
+/// What stands for an instruction elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Copy {
+    pub(super) slot: [u8; SLOT],
+    /// Where the program is that has left the slot's first instruction behind, and is in the slot still: before byte
+    /// [`SECOND_EXIT`], and from there on.
+    pub(super) exits: [RuntimeAddr; 2],
+}
+
+/// What a slot holds for the instruction at `home`, whose bytes `code` starts with; `None` where it would do something
+/// else in another place.
 ///
 /// # Signal safety
 /// As [`decode`].
-pub(super) fn copy(home: RuntimeAddr, code: &[u8], vendor: Vendor) -> Option<([u8; SLOT], usize)> {
-    let instruction = decode(code, home, vendor).ok().filter(is_movable)?;
-    let length = instruction.len();
-    let back = home.plus(length as u64).0.to_le_bytes();
-    let bytes = code.iter().take(length).chain(&JUMP).chain(&back);
+pub(super) fn copy(home: RuntimeAddr, code: &[u8], vendor: Vendor) -> Option<Copy> {
+    let instruction = decode(code, home, vendor).ok()?;
+    let behind = home.plus(instruction.len() as u64);
+    let target = RuntimeAddr(instruction.near_branch_target());
+    let own = code.get(..instruction.len())?;
+    let to = |address: RuntimeAddr| address.0.to_le_bytes();
+    let (parts, exits): ([&[u8]; 5], _) = match Class::of(&instruction) {
+        // Where it stands shows.
+        _ if instruction.is_ip_rel_memory_operand() => return None,
+        Class::Plain | Class::Return | Class::Jump { indirect: true } => {
+            ([own, &JUMP, &to(behind), &[], &[]], [behind; 2])
+        }
+        Class::Jump { indirect: false } => ([&JUMP, &to(target), &[], &[], &[]], [target; 2]),
+        Class::Conditional if instruction.is_jcc_short_or_near() => {
+            ([&short_jump(&instruction), &JUMP, &to(behind), &JUMP, &to(target)], [behind, target])
+        }
+        Class::Call { indirect: false } if instruction.code() == Code::Call_rel32_64 => {
+            ([&PUSH, &JUMP, &to(target), &to(behind), &[]], [target; 2])
+        }
+        _ => return None,
+    };
     let mut slot = [0; SLOT];
-    for (to, from) in slot.iter_mut().zip(bytes) {
+    for (to, from) in slot.iter_mut().zip(parts.iter().copied().flatten()) {
         *to = *from;
     }
-    Some((slot, length))
+    Some(Copy { slot, exits })
 }
 
-/// Neither where it stands nor, by a fault, where it has stood may show: no branch, and no memory but by a push.
-fn is_movable(instruction: &Instruction) -> bool {
-    let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-    let relative = instruction.is_ip_rel_memory_operand();
-    let faults =
-        matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv | Mnemonic::Pop | Mnemonic::Leave);
-    let plain = Class::of(instruction) == Class::Plain;
-    plain && !faults && !relative && (!memory || instruction.mnemonic() == Mnemonic::Lea)
+/// The conditional branch `instruction`, to the slot's second exit.
+fn short_jump(instruction: &Instruction) -> [u8; 2] {
+    // Conditions are numbered as they are encoded (SDM volume 2, appendix B.1.4.7), after one for none.
+    let condition = (instruction.condition_code() as u8).wrapping_sub(1);
+    [0x70 | condition & 0xf, SECOND_EXIT as u8 - 2]
 }
 
 /// The bytes of the instruction at `home`, at most up to the end of its page.
@@ -116,18 +142,41 @@ pub(super) fn code_at(home: RuntimeAddr, memory: OwnMemory) -> ([u8; MAX_LENGTH]
 mod tests {
     use super::*;
 
+    const HOME: RuntimeAddr = RuntimeAddr(0x1000);
+
+    fn exits(code: &[u8]) -> Option<[u64; 2]> {
+        copy(HOME, code, Vendor::Intel).map(|copy| copy.exits.map(|exit| exit.0))
+    }
+
     #[test]
     fn only_what_means_the_same_elsewhere_is_copied() {
-        let home = RuntimeAddr(0x1000);
-        let length = |code: &[u8]| copy(home, code, Vendor::Intel).map(|(_, length)| length);
-        assert_eq!(length(&[0x53]), Some(1), "push rbx");
-        assert_eq!(length(&[0xf3, 0x0f, 0x1e, 0xfa]), Some(4), "endbr64");
-        assert_eq!(length(&[0x48, 0x8d, 0x44, 0x24, 0x08]), Some(5), "lea rax, [rsp + 8]");
-        assert_eq!(length(&[0x48, 0x8d, 0x05, 0, 0, 0, 0]), None, "lea rax, [rip]");
-        assert_eq!(length(&[0x48, 0x8b, 0x07]), None, "mov rax, [rdi] may fault");
-        assert_eq!(length(&[0xe8, 0, 0, 0, 0]), None, "call");
-        assert_eq!(length(&[0x0f, 0x05]), None, "syscall");
-        let (slot, _) = copy(home, &[0x53], Vendor::Intel).unwrap();
-        assert_eq!(slot[..15], [0x53, 0xff, 0x25, 0, 0, 0, 0, 0x01, 0x10, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(exits(&[0x53]), Some([0x1001; 2]), "push rbx");
+        assert_eq!(exits(&[0xf3, 0x0f, 0x1e, 0xfa]), Some([0x1004; 2]), "endbr64");
+        assert_eq!(exits(&[0x48, 0x8b, 0x07]), Some([0x1003; 2]), "mov rax, [rdi]");
+        assert_eq!(exits(&[0xc3]), Some([0x1001; 2]), "ret");
+        assert_eq!(exits(&[0xff, 0xe0]), Some([0x1002; 2]), "jmp rax");
+        assert_eq!(exits(&[0x48, 0x8d, 0x05, 0, 0, 0, 0]), None, "lea rax, [rip]");
+        assert_eq!(exits(&[0xff, 0x25, 0, 0, 0, 0]), None, "jmp [rip]");
+        assert_eq!(exits(&[0xff, 0xd0]), None, "call rax");
+        assert_eq!(exits(&[0xe2, 0]), None, "loop");
+        assert_eq!(exits(&[0x0f, 0x05]), None, "syscall");
+        assert_eq!(exits(&[0x0f, 0x0b]), None, "ud2");
+    }
+
+    #[test]
+    fn a_copy_leads_to_where_its_original_does() {
+        let slot = |code: &[u8]| copy(HOME, code, Vendor::Intel).unwrap().slot;
+        let jump = |to: u64| [JUMP.as_slice(), &to.to_le_bytes()].concat();
+        assert!(slot(&[0x53]).starts_with(&[[0x53].as_slice(), &jump(0x1001)].concat()), "push rbx");
+        assert!(slot(&[0xeb, 0x10]).starts_with(&jump(0x1012)), "jmp");
+        assert_eq!(exits(&[0xeb, 0x10]), Some([0x1012; 2]), "jmp");
+        let call = [PUSH.as_slice(), &jump(0x0f05), &0x1005_u64.to_le_bytes()].concat();
+        assert!(slot(&[0xe8, 0x00, 0xff, 0xff, 0xff]).starts_with(&call), "call");
+        for (code, name) in [([0x75, 0x20].as_slice(), "jne"), (&[0x0f, 0x85, 0x1c, 0, 0, 0], "jne near")] {
+            let behind = 0x1000 + code.len() as u64;
+            let branch = [[0x75, 14].as_slice(), &jump(behind), &jump(0x1022)].concat();
+            assert!(slot(code).starts_with(&branch), "{name}");
+            assert_eq!(exits(code), Some([behind, 0x1022]), "{name}");
+        }
     }
 }

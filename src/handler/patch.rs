@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::displaced::{self, Slots};
 use super::proc_file;
+use super::saved::Saved;
 use crate::address::RuntimeAddr;
 use crate::image::decode::Vendor;
 use crate::image::memory::{Memory, OwnMemory};
@@ -33,8 +34,9 @@ struct Patch {
     users: AtomicU32,
     /// How many threads are at the instruction under it.
     lifted: AtomicU32,
-    /// Bytes of the instruction under it, where its slot has a copy; else 0. ATOMICS: set (release) once the copy is there.
-    copied: AtomicU32,
+    /// ATOMICS: set (release) once its slot has a copy, and the exits are those of it.
+    copied: AtomicBool,
+    exits: [AtomicU64; 2],
 }
 
 /// Where a copy's original is.
@@ -42,6 +44,7 @@ struct Patch {
 pub(super) enum Home {
     /// The instruction has not run yet.
     At(RuntimeAddr),
+    /// It has, and goes on here.
     Behind(RuntimeAddr),
 }
 
@@ -71,12 +74,15 @@ impl Patches {
                 }
                 patch.original.store(original[0].into(), Ordering::Relaxed);
                 self.copy_instruction(patch, address, memory, vendor);
-                if patch.lifted.load(Ordering::Relaxed) == 0 {
-                    write_code(address, &[INT3])?;
-                }
             }
-            patch.users.fetch_add(1, Ordering::Relaxed);
-            Ok(())
+            // Counted before it can be seen: it is hidden from whoever reads it.
+            let before = patch.users.fetch_add(1, Ordering::Release);
+            let placed = if before == 0 && patch.lifted.load(Ordering::Relaxed) == 0 {
+                write_code(address, &[INT3])
+            } else {
+                Ok(())
+            };
+            placed.inspect_err(|_| patch.users.store(before, Ordering::Relaxed))
         })
     }
 
@@ -98,12 +104,17 @@ impl Patches {
     fn copy_instruction(&self, patch: &Patch, address: RuntimeAddr, memory: OwnMemory, vendor: Vendor) {
         let (mut code, length) = displaced::code_at(address, memory);
         let code = code.get_mut(..length).unwrap_or(&mut []);
-        self.hide(address, code);
+        self.hide(address, code, memory);
         let number = self.places.iter().position(|place| std::ptr::eq(place, patch));
         let slot = number.and_then(|number| self.slots.slot(number, MOST));
         let copied = match slot.zip(displaced::copy(address, code, vendor)) {
-            Some((slot, (bytes, length))) if write_code(slot, &bytes).is_ok() => length as u32,
-            _ => 0,
+            Some((slot, copy)) if write_code(slot, &copy.slot).is_ok() => {
+                for (to, exit) in patch.exits.iter().zip(copy.exits) {
+                    to.store(exit.0, Ordering::Relaxed);
+                }
+                true
+            }
+            _ => false,
         };
         patch.copied.store(copied, Ordering::Release);
     }
@@ -112,16 +123,23 @@ impl Patches {
     pub(super) fn copy_of(&self, address: RuntimeAddr) -> Option<RuntimeAddr> {
         let number = self.in_use().position(|patch| patch.address.load(Ordering::Relaxed) == address.0)?;
         let copied = self.places.get(number)?.copied.load(Ordering::Acquire);
-        if copied == 0 { None } else { self.slots.slot(number, MOST) }
+        if copied { self.slots.slot(number, MOST) } else { None }
     }
 
-    /// Where the program is that is at `rip` in a copy: at the patch, or behind the instruction under it.
+    /// Where the program is that is at `rip` in a copy: at the patch, or where the instruction under it went.
     pub(super) fn home_of(&self, rip: RuntimeAddr) -> Option<Home> {
         let (number, offset) = self.slots.find(rip)?;
         let patch = self.in_use().nth(number)?;
-        let address = RuntimeAddr(patch.address.load(Ordering::Relaxed));
-        let length = u64::from(patch.copied.load(Ordering::Acquire));
-        Some(if offset == 0 { Home::At(address) } else { Home::Behind(address.plus(length)) })
+        let home = if offset == 0 { &patch.address } else { patch.exit(offset) };
+        let home = RuntimeAddr(home.load(Ordering::Relaxed));
+        Some(if offset == 0 { Home::At(home) } else { Home::Behind(home) })
+    }
+
+    /// Has a frame show that is to be seen by the program: a copy is nowhere that it knows.
+    pub(super) fn bring_home(&self, frame: &mut Saved<'_>) {
+        if let Some(Home::At(address) | Home::Behind(address)) = self.home_of(frame.rip()) {
+            frame.go_to(address);
+        }
     }
 
     /// Takes one wish back, and with the last one the instruction.
@@ -129,10 +147,10 @@ impl Patches {
         let Some(patch) = self.find(address) else { return };
         patch.change(|| {
             let before = patch.users.load(Ordering::Relaxed);
-            patch.users.store(before.saturating_sub(1), Ordering::Relaxed);
             if before == 1 && patch.lifted.load(Ordering::Relaxed) == 0 {
                 patch.restore(address, memory);
             }
+            patch.users.store(before.saturating_sub(1), Ordering::Release);
         });
     }
 
@@ -171,13 +189,14 @@ impl Patches {
         });
     }
 
-    /// Puts the original bytes into `bytes`, which were read at `at`.
-    pub(super) fn hide(&self, at: RuntimeAddr, bytes: &mut [u8]) {
+    /// Puts the original bytes into `bytes`, which were read at `at`; a patch may have been taken out since.
+    pub(super) fn hide(&self, at: RuntimeAddr, bytes: &mut [u8], memory: OwnMemory) {
         for patch in self.in_use() {
-            let offset = patch.address.load(Ordering::Relaxed).wrapping_sub(at.0);
+            let address = RuntimeAddr(patch.address.load(Ordering::Relaxed));
+            let offset = address.0.wrapping_sub(at.0);
             if let Some(byte) = usize::try_from(offset).ok().and_then(|offset| bytes.get_mut(offset))
                 && *byte == INT3
-                && patch.users.load(Ordering::Acquire) != 0
+                && (patch.users.load(Ordering::Acquire) != 0 || !stands(address, memory))
             {
                 *byte = patch.original.load(Ordering::Relaxed) as u8;
             }
@@ -239,13 +258,24 @@ impl Patch {
         result
     }
 
+    /// Which exit of its copy is the one that the byte at `offset` of the slot leads to.
+    fn exit(&self, offset: u64) -> &AtomicU64 {
+        let [first, second] = &self.exits;
+        if offset < displaced::SECOND_EXIT { first } else { second }
+    }
+
     /// Writes the original byte back, unless the code there is another by now.
     fn restore(&self, address: RuntimeAddr, memory: OwnMemory) {
-        let mut now = [0];
-        if memory.read(address, &mut now) && now == [INT3] {
+        if stands(address, memory) {
             let _ = write_code(address, &[self.original.load(Ordering::Relaxed) as u8]);
         }
     }
+}
+
+/// Whether a breakpoint instruction is at `address`, one of ours or of the program's.
+fn stands(address: RuntimeAddr, memory: OwnMemory) -> bool {
+    let mut now = [0];
+    memory.read(address, &mut now) && now == [INT3]
 }
 
 /// Writes code: the way a debugger does, which leaves the page's protection alone; where /proc or a

@@ -6,7 +6,6 @@ use super::counter::Taken;
 use super::displaced;
 use super::frames::Frame;
 use super::nesting::Interruption;
-use super::patch::Home;
 use super::process::Process;
 use super::program_signals::mask_bit;
 use super::saved::Saved;
@@ -19,6 +18,7 @@ use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::memory::Memory;
 use crate::raw;
+use crate::record::control::Engine;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
 use crate::registers::{RAX, RSP, Registers, flag};
@@ -35,6 +35,8 @@ const RESTORERS: [&[u8]; 2] = [
 /// # Signal safety
 /// As `Stepper::arrive`.
 pub(super) fn begin(process: &'static Process, signal: i32, mut saved: Saved<'_>) {
+    // SAFETY: the kernel has just built the frame.
+    process.patches.bring_home(&mut Saved::new(unsafe { context(saved.rsp() + RETURN_ADDRESS) }));
     let action = wrapper::program_action(signal);
     if let Some(thread) = process.threads.find(raw::gettid())
         && action.flags & libc::SA_ONSTACK as u64 != 0
@@ -112,12 +114,8 @@ impl Stepper<'_> {
         // SAFETY: the kernel has just built the frame, or it was copied whole.
         let mut frame = Saved::new(unsafe { context(slot + RETURN_ADDRESS) });
         loop {
-            let mut registers = frame.registers(self.thread.hides_trap_flag());
-            if let Some(Home::At(address) | Home::Behind(address)) =
-                self.process.patches.home_of(registers.rip)
-            {
-                registers.rip = address;
-            }
+            self.process.patches.bring_home(&mut frame);
+            let registers = frame.registers(self.thread.hides_trap_flag());
             let outer = registers.general[RSP] + RETURN_ADDRESS;
             let begins = wrapper::contains(registers.rip);
             if let Some(under) = begins.then(|| signal_frame::frame(outer, &self.process.memory())).flatten()
@@ -206,9 +204,7 @@ impl Stepper<'_> {
         self.process.believe(self.thread, self.tid, interruption.blocked);
         frame.set_mask(frame.mask() & !owned);
         self.thread.pending.clear();
-        if let Some(Home::At(address) | Home::Behind(address)) = self.process.patches.home_of(frame.rip()) {
-            frame.go_to(address);
-        }
+        self.process.patches.bring_home(&mut frame);
         let resumed = frame.rip();
         self.thread.sliding = interruption.sliding;
         if wrapper::contains(resumed) && interruption.phase != Phase::Native {
@@ -221,6 +217,10 @@ impl Stepper<'_> {
         let stepping = interruption.phase != Phase::Native && self.stays_in_scope(resumed);
         self.thread.set_out = interruption.set_out.filter(|before| stepping && before.rip == resumed);
         self.thread.phase = if stepping { Phase::Stepping } else { Phase::Native };
+        if stepping && self.process.settings.engine == Engine::TrapFlag {
+            self.pass_standing();
+            return self.resume(frame);
+        }
         let stop = match self.thread.frames.top() {
             _ if stepping => resumed,
             Some(top) => top.returns_to,
@@ -233,11 +233,21 @@ impl Stepper<'_> {
         self.await_stop(stop, true);
     }
 
+    /// Control is as good as where `frame` says, where stepping goes on: TF comes into force there with the frame. A
+    /// breakpoint would do as well, but as a patch may have to be lifted there, and then stops no other thread.
+    fn resume(&mut self, frame: Saved<'_>) {
+        self.thread.expected = frame.rip();
+        let mut resumed =
+            Stepper { process: self.process, thread: &mut *self.thread, saved: frame, tid: self.tid };
+        resumed.know_stack();
+        resumed.prove(Verdict::Exact);
+    }
+
     /// Whether the code at `at` does nothing but call rt_sigreturn, as the C libraries' restorers do.
     fn calls_sigreturn(&self, at: RuntimeAddr) -> bool {
         let (mut code, length) = displaced::code_at(at, self.process.memory());
         let code = code.get_mut(..length).unwrap_or(&mut []);
-        self.process.patches.hide(at, code);
+        self.process.patches.hide(at, code, self.process.memory());
         let calls = self.saved.registers(false).general[RAX] == libc::SYS_rt_sigreturn as u64;
         calls && code.starts_with(&SYSCALL) || RESTORERS.iter().any(|restorer| code.starts_with(restorer))
     }
