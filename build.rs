@@ -14,6 +14,7 @@ const LIBRARY: &str = "liboverstep_agent.so";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=DOCS_RS");
     if env::var_os("CARGO_FEATURE_CLI").is_none() {
         return;
     }

@@ -107,6 +107,7 @@ fn an_interrupted_run_reports_what_it_has() {
     let output = child.wait_with_output().expect("it ends");
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(stdout.contains("PARTIAL: "), "{stdout}");
+    assert_ne!(output.status.code(), Some(0), "what was not measured is not known to be good");
     let report = report(&json);
     assert_eq!((refusal(&report), &report["partial"]), (None, &json!(true)));
 }

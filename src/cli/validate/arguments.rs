@@ -17,7 +17,8 @@ use crate::precision::workload::class::{CLASSES, FAULTING};
                   compared with it. Four controls are measured whatever is asked for: page faults and breakpoints must come \
                   out synchronous, cpu-clock and a blocked SIGTRAP asynchronous, or nothing else is to be believed.\n\n\
                   Exit status: 0 the controls hold and nothing failed or stayed unexplained (an asynchronous clock and a known \
-                  kernel bug are findings, not failures); 1 not so; 2 used wrongly, or nothing could be measured.\n\n\
+                  kernel bug are findings, not failures); 1 not so; 2 used wrongly, nothing could be measured, or ended by a signal \
+                  before all of it was.\n\n\
                   Examples:\n  overstep validate --quick\n  overstep validate --event breakpoint --delivery fasync\n  \
                   overstep validate --event r01c0 --precise 0 --cpu 3"
 )]

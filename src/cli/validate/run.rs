@@ -19,6 +19,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return super::compare::run(arguments);
     }
     arguments.cpu.map_or(Ok(()), cpu::check)?;
+    if arguments.json.is_some() && arguments.json == arguments.html {
+        return Err(Failure::new(exit::USAGE, "--json and --html name the same file")
+            .next("give each a file of its own"));
+    }
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
     interrupt::listen();
@@ -41,5 +45,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure::new(exit::USAGE, "nothing could be measured: every event was refused")
             .next("overstep doctor says why, and what to change"));
     }
-    Ok(Outcome::Status(if report.holds() { exit::HOLDS } else { exit::DOES_NOT_HOLD }))
+    Ok(Outcome::Status(match (report.holds(), report.partial) {
+        (false, _) => exit::DOES_NOT_HOLD,
+        // Of what was not measured it says nothing.
+        (true, true) => exit::USAGE,
+        (true, false) => exit::HOLDS,
+    }))
 }

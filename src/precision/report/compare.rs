@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::model::Report;
+use super::model::{Check, Report, Row};
 use super::sentences::grouped;
+use crate::precision::event::{Event, Nature};
 use crate::precision::judge::Outcome;
 
 /// One row or check over all reports; `None` where a report does not have it.
@@ -23,6 +24,8 @@ pub struct State {
     pub synchronous: Option<bool>,
     /// Signals and how many were at the expected instruction, of a measured row only.
     pub signals: Option<(u64, u64)>,
+    /// Figures that one machine gives again and again.
+    pub figures: BTreeMap<&'static str, i64>,
 }
 
 /// How the later reports differ from the first.
@@ -69,26 +72,48 @@ fn lines(report: &Report) -> Vec<(String, State)> {
         outcome: if report.trusted { Outcome::Pass } else { Outcome::Fail },
         synchronous: None,
         signals: None,
+        figures: BTreeMap::new(),
     };
     let mut lines = vec![("controls".to_owned(), trust)];
     for row in &report.results {
         let signals = row.figures.as_ref().map(|_| (row.signals, row.at_expected));
-        let state = State { outcome: row.verdict.outcome, synchronous: row.synchronous, signals };
+        let figures = steady_of_row(row);
+        let state = State { outcome: row.verdict.outcome, synchronous: row.synchronous, signals, figures };
         lines.push((row.name(), state));
         for class in &row.classes {
             let signals = class.figures.as_ref().map(|_| (class.signals, class.at_expected));
-            let state = State { outcome: class.verdict.outcome, synchronous: None, signals };
+            let figures = BTreeMap::new();
+            let state = State { outcome: class.verdict.outcome, synchronous: None, signals, figures };
             lines.push((format!("{} at {}", row.name(), class.class), state));
         }
     }
-    let check = |outcome| State { outcome, synchronous: None, signals: None };
-    lines.extend(
-        report
-            .checks
-            .iter()
-            .map(|it| (format!("{}: {}", it.group.title(), it.name), check(it.verdict.outcome))),
-    );
+    let check = |it: &Check| {
+        let state = State {
+            outcome: it.verdict.outcome,
+            synchronous: None,
+            signals: None,
+            figures: steady_of_check(it),
+        };
+        (format!("{}: {}", it.group.title(), it.name), state)
+    };
+    lines.extend(report.checks.iter().map(check));
     lines
+}
+
+/// Half of all signals came no further than this, and some were lost or none: not of a clock, whose signals are
+/// wherever its tick finds the program, nor of context switches, which others force.
+fn steady_of_row(row: &Row) -> BTreeMap<&'static str, i64> {
+    let nature = Event::parse(&row.event).map(|event| event.nature());
+    let steady = !matches!(nature, Ok(Nature::Clock | Nature::Switch));
+    let Some(figures) = row.figures.as_ref().filter(|_| steady) else { return BTreeMap::new() };
+    let median = figures.skid_p50.map(|median| ("skid", median as i64));
+    median.into_iter().chain([("losing", i64::from(figures.lost > 0))]).collect()
+}
+
+/// What describes the machine, not the run.
+fn steady_of_check(check: &Check) -> BTreeMap<&'static str, i64> {
+    const STEADY: [&str; 7] = ["accepted", "counters", "free", "limit", "on", "over", "tail"];
+    STEADY.into_iter().filter_map(|name| Some((name, *check.figures.get(name)?))).collect()
 }
 
 /// How `now` differs from `before`. A skip is no statement, so neither going to one nor coming from one is worse.
@@ -105,6 +130,9 @@ fn change(before: Option<&State>, now: Option<&State>) -> Change {
         _ if (before.synchronous, now.synchronous) == (Some(true), Some(false)) => Change::Regression,
         _ if (before.synchronous, now.synchronous) == (Some(false), Some(true)) => Change::Better,
         _ if before.outcome != now.outcome => Change::Different,
+        _ if before.figures.iter().any(|(name, value)| now.figures.get(name).is_some_and(|now| now != value)) => {
+            Change::Different
+        }
         _ => Change::None,
     }
 }
@@ -158,9 +186,14 @@ fn told(state: &State) -> String {
     };
     match state.signals {
         Some((signals, at)) => {
-            format!("{}{synchronous}, {} of {}", state.outcome.name(), grouped(at), grouped(signals))
+            let skid = state.figures.get("skid").filter(|skid| **skid != 0);
+            let skid = skid.map_or_else(String::new, |skid| format!(", skid {skid}"));
+            format!("{}{synchronous}, {} of {}{skid}", state.outcome.name(), grouped(at), grouped(signals))
         }
-        None => format!("{}{synchronous}", state.outcome.name()),
+        None => {
+            let figures = state.figures.iter().map(|(name, value)| format!(", {name} {value}"));
+            format!("{}{synchronous}{}", state.outcome.name(), figures.collect::<String>())
+        }
     }
 }
 
@@ -180,7 +213,7 @@ mod tests {
     use super::*;
 
     fn state(outcome: Outcome, synchronous: Option<bool>) -> State {
-        State { outcome, synchronous, signals: None }
+        State { outcome, synchronous, signals: None, figures: BTreeMap::new() }
     }
 
     #[test]
@@ -201,5 +234,9 @@ mod tests {
         assert_eq!(super::change(None, Some(&pass())), Change::Different);
         // Fewer signals say less, and nothing else.
         assert_eq!(change(pass(), state(Outcome::Pass, None)), Change::None);
+        let with = |free| State { figures: BTreeMap::from([("free", free)]), ..pass() };
+        assert_eq!(change(with(4), with(4)), Change::None);
+        assert_eq!(change(with(4), with(1)), Change::Different);
+        assert_eq!(change(with(4), pass()), Change::None, "an older report has no such figure");
     }
 }
