@@ -134,10 +134,7 @@ function text(i) {
   const c = tables.codes[code[i]], more = step(i).more;
   return c[4] + (more.x !== undefined ? " ×" + more.x : "") + (more.a || "");
 }
-function foldWords(i) {
-  const f = tables.folds[call[i]][line[i]];
-  return "×" + f[3] + ": " + f[2] + (f[2] === 1 ? " iteration" : " iterations") + " like the one above and the one below, rows " + f[0] + " to " + (f[1] - 1);
-}
+const foldWords = (i) => tables.folds[call[i]][line[i]][2];
 
 let here = 0, chosen = -1, query = "", top = -1, bottom = -1;
 function rowElement(i, index, before) {

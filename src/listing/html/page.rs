@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::row_lines::RowLines;
 use crate::check::summary::Summary;
-use crate::listing::options::{Loops, Options, Values};
+use crate::listing::loops::Folds;
+use crate::listing::options::{Options, Values};
 use crate::listing::palette::Palette;
 use crate::listing::shown::Shown;
 use crate::listing::{names, text_frame};
@@ -26,7 +27,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// # Errors
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    let options = Options { loops: Loops::Whole, ..options.clone() };
     let (functions, command) = text_frame::subject(trace, options.values);
     let subject = match (functions.is_empty(), command.is_empty()) {
         (false, false) => format!("{functions} in {command}"),
@@ -43,15 +43,18 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         generator(options.values),
         escaped(&subject),
     )?;
-    let mut rows = Shown::new(trace, &options);
+    let mut rows = Shown::new(trace, options);
     let mut lines = RowLines::new(trace);
+    let mut folds = Folds::default();
     for row in rows.by_ref() {
         out.write_all(lines.line(&row).as_bytes())?;
+        folds.follow(&row);
     }
+    folds.finish();
     let summary = rows.finish();
     writeln!(out, "</script>")?;
-    write_data(out, "data-tables", &lines.tables(trace, options.source.as_deref()))?;
-    let about = about(trace, &summary, &options)?;
+    write_data(out, "data-tables", &lines.tables(&folds, options.source.as_deref()))?;
+    let about = about(trace, &summary, options)?;
     write_data(
         out,
         "data-head",

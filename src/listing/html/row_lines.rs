@@ -25,6 +25,7 @@ use crate::listing::cells::taken;
 use crate::listing::code::Code;
 use crate::listing::hex;
 use crate::listing::line::Line;
+use crate::listing::loops::Folds;
 use crate::listing::palette::Palette;
 use crate::listing::place::Place;
 use crate::listing::rows::{MarkerRow, Occasion, Row, StepRow};
@@ -94,8 +95,8 @@ impl<'t> RowLines<'t> {
 
     /// What the lines refer to.
     #[must_use]
-    pub fn tables(&self, trace: &Trace, source: Option<&Sources>) -> Tables {
-        Tables::new(trace, &self.codes, &self.words, source)
+    pub fn tables(&self, folds: &Folds, source: Option<&Sources>) -> Tables {
+        Tables::new(folds, &self.codes, &self.words, source)
     }
 
     fn begin(&mut self, first: &Row) {
