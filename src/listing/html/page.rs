@@ -16,7 +16,14 @@ use crate::record::reader::Trace;
 
 const STYLE: &str = include_str!("explorer.css");
 const BODY: &str = include_str!("page.html");
-const SCRIPT: &str = include_str!("explorer.js");
+/// One script, part by part; `main.js` runs last.
+const SCRIPT: [&str; 5] = [
+    include_str!("script/data.js"),
+    include_str!("script/list.js"),
+    include_str!("script/memory.js"),
+    include_str!("script/search.js"),
+    include_str!("script/main.js"),
+];
 
 /// Nothing may be loaded, from wherever the page is opened.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -60,7 +67,8 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         "data-head",
         &json!({"subject": subject, "about": about, "memory": trace.header.memory}),
     )?;
-    write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")?;
+    let script = SCRIPT.concat();
+    write!(out, "<script>\n\"use strict\";\n(() => {{\n{script}}})();\n</script>\n</body>\n</html>\n")?;
     Ok(summary)
 }
 

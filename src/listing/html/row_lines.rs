@@ -1,4 +1,4 @@
-//! One line of text per row, as `explorer.js` takes it apart.
+//! One line of text per row, as `script/data.js` takes it apart.
 //!
 //! - `#call⇥thread⇥name⇥registers`: a call begins; all but the number are missing where its beginning is.
 //! - `!kind⇥words`: a marker.

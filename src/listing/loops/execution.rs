@@ -69,9 +69,10 @@ impl Execution {
         }
     }
 
-    /// Follows a marker. All but native stretches have to be seen.
+    /// Follows a marker. All but native stretches have to be seen, but for those that begin and end a call.
     pub fn marker(&mut self, marker: &Marker) {
         let event = match *marker {
+            Marker::Enter { .. } | Marker::Leave { .. } | Marker::Exec | Marker::Exit { .. } => return,
             Marker::Native { target, .. } => Event::Native(self.instruction(target)),
             _ => Event::Unlike,
         };

@@ -152,6 +152,14 @@ fn calls_from_a_loop_belong_to_it() {
 }
 
 #[test]
+fn the_end_of_a_call_is_part_of_no_iteration() {
+    // Only the rows of a called function are listed.
+    let mut execution = ran_at(&[(50, 1), (51, 1)].repeat(5));
+    execution.marker(&Marker::Leave { rax: 0, xmm0: [0; 16] });
+    assert_eq!(folds(&execution), [between(5, 3..9)]);
+}
+
+#[test]
 fn recursion_is_no_loop() {
     let execution = [(10, 0), (11, 0), (10, 1), (11, 1), (10, 2), (12, 2), (12, 1), (12, 0)];
     assert!(folds(&ran_at(&execution)).is_empty());
