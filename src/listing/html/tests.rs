@@ -318,3 +318,39 @@ fn a_hundred_thousand_steps_stay_smooth() {
     let rows = browser.value("document.querySelectorAll('.row').length").as_u64().unwrap();
     assert!(rows < 120, "{rows} rows in the document");
 }
+
+#[test]
+fn a_key_costs_no_more_far_behind_the_beginning() {
+    const ROWS: u64 = 100_000;
+    let mut trace = Synthetic::with_window(128 << 20);
+    trace.header.memory = true;
+    trace.enter(THREAD, 1, 0x1139);
+    for row in 0..ROWS {
+        // A place of its own for every other row.
+        let accessed: &[_] = match row % 2 {
+            0 => memory(Access::Write, 0x5555_5556_0000 + 8 * row, 8, row),
+            _ => &[],
+        };
+        let next = if row % 2 == 0 { 0x113b } else { 0x1139 };
+        trace.step(next, |r| r.general[RAX] = row, |step| step.memory = accessed);
+    }
+    let (_folder, path) = page(&trace.read());
+    let Some(mut browser) = Browser::open("a_key_costs_no_more", &path) else { return };
+    let mut spent = |keys: &[&str]| {
+        let before = browser.cpu();
+        for key in keys {
+            browser.key(key);
+            // Until it is seen.
+            browser.value("document.querySelector('.row.here').getBoundingClientRect().top");
+        }
+        (browser.cpu() - before) / keys.len() as u32
+    };
+    // A frame of a screen that draws 60 in a second takes 16 ms; a page opens with the first row in sight.
+    let (end, up) = (spent(&["End"]), spent(&["k"; 40]));
+    assert!(end < Duration::from_millis(100), "{end:?} to the end at first");
+    assert!(up < Duration::from_millis(16), "{up:?} a key near the end");
+    // Behind the last row stands what ended the call.
+    assert_eq!(browser.value(HASH), format!("#call-1-step-{}", ROWS - 39));
+    let places = browser.value("document.getElementById('memory-title').textContent");
+    assert!(places.as_str().unwrap().ends_with(": 49981 places"), "{places}");
+}
