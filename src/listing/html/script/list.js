@@ -20,8 +20,8 @@ class List {
     this.space.replaceChildren();
   }
   draw() {
-    const top = Math.max(0, Math.floor(this.at / this.height) - 8);
-    const bottom = Math.min(this.count, Math.ceil((this.at + this.tall) / this.height) + 8);
+    const top = Math.max(0, Math.floor(this.at / this.height) - 4);
+    const bottom = Math.min(this.count, Math.ceil((this.at + this.tall) / this.height) + 4);
     for (const [index, element] of this.elements) if (index < top || index >= bottom) { element.remove(); this.elements.delete(index); }
     // In order, for who reads the document and not the screen.
     let before = null;
