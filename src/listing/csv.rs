@@ -7,11 +7,11 @@ use std::io::{self, Write};
 
 use super::cells::{Cells, Reader};
 use super::column::Column;
+use super::folded::Folded;
 use super::line::Line;
 use super::options::Options;
 use super::palette::Palette;
 use super::rows::{Row, StepRow};
-use super::shown::Shown;
 use crate::check::summary::Summary;
 use crate::record::reader::Trace;
 
@@ -25,7 +25,7 @@ const BETWEEN: &str = "; ";
 /// # Errors
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    let mut rows = Shown::new(trace, options);
+    let mut rows = Folded::new(trace, options);
     let mut records = Records {
         columns: columns(options),
         cells: Cells::new(trace, Palette::PLAIN, Reader::Program),
@@ -49,7 +49,7 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
             }
             Row::Fold(row) => {
                 let thread = records.waiting.map_or(records.thread, |(_, thread)| thread);
-                records.hold(&row.text(), row.call, thread);
+                records.hold(&row.fold.text(), row.call, thread);
             }
         }
     }

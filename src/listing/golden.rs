@@ -127,7 +127,7 @@ pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-fn memory(access: Access, address: u64, size: u8, number: u64) -> &'static [MemoryAccess] {
+pub fn memory(access: Access, address: u64, size: u8, number: u64) -> &'static [MemoryAccess] {
     let mut value = [0; 64];
     value[..8].copy_from_slice(&number.to_le_bytes());
     leak([MemoryAccess { access, address: RuntimeAddr(address), size, value }])

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::json_lines::{HeaderLine, MarkerLine, SummaryLine};
 use super::json_stable::{StableHeaderLine, StableSummaryLine};
 use super::json_step::StepLine;
-use super::options::{Loops, Options, Values};
+use super::options::{Options, Values};
 use super::rows::Row;
 use super::shown::Shown;
 use crate::check::summary::Summary;
@@ -28,7 +28,7 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         Values::Recorded => out.put(&HeaderLine::new(trace))?,
         Values::Stable => out.put(&StableHeaderLine::new(trace))?,
     }
-    let mut rows = Shown::new(trace, &Options { loops: Loops::Whole, ..options.clone() });
+    let mut rows = Shown::new(trace, options);
     for row in rows.by_ref() {
         match row {
             Row::Step(row) => out.put(&StepLine::new(&row, trace.header.memory))?,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::cells::{Cells, Reader};
 use super::column::Column;
+use super::folded::Folded;
 use super::layout::INDENT;
 use super::line::Line;
 use super::markdown_text::{push_cell_code, push_code, push_words};
@@ -13,7 +14,6 @@ use super::options::{Options, Values};
 use super::palette::Palette;
 use super::place::Place;
 use super::rows::{MarkerRow, Occasion, Row, StepRow};
-use super::shown::Shown;
 use super::source_heading::SourceHeadings;
 use super::{call_block, hex, markers, text, text_frame};
 use crate::check::summary::Summary;
@@ -44,7 +44,7 @@ pub fn write_fenced(trace: &Trace, options: &Options, out: &mut impl Write) -> i
 /// # Errors
 /// Those of `out`.
 pub fn write_tables(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    let mut rows = Shown::new(trace, options);
+    let mut rows = Folded::new(trace, options);
     let mut tables = Tables {
         trace,
         values: options.values,
@@ -124,7 +124,7 @@ impl Tables<'_> {
             }
             Row::Fold(row) => {
                 self.open_table(out)?;
-                self.write_words(&format!("⋮ *{}*", row.text()), out)
+                self.write_words(&format!("⋮ *{}*", row.fold.text()), out)
             }
             Row::Marker(row) => match &row.occasion {
                 Occasion::Recorded(Marker::Enter { .. }) => Ok(()),

@@ -13,6 +13,7 @@ pub mod diff;
 mod ending;
 #[cfg(test)]
 mod endings;
+mod folded;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]

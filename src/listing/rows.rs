@@ -43,18 +43,6 @@ pub struct FoldRow {
     pub fold: Fold,
 }
 
-impl FoldRow {
-    /// In words: `×48: 46 more like these, rows 11 to 332`.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let Fold { hidden, left_out, of } = &self.fold;
-        let (first, last) = (hidden.start, hidden.end - 1);
-        let more = if *left_out == 1 { "1 iteration".to_owned() } else { format!("{left_out} iterations") };
-        let rows = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
-        format!("×{of}: {more} like the one above and the one below, {rows}")
-    }
-}
-
 /// A marker, its kind by the JSON contract, and its words.
 #[derive(Clone, Debug)]
 pub struct MarkerRow {

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::loops::Folds;
-use super::options::{Loops, Options};
-use super::rows::{FoldRow, Occasion, Row, Rows};
+use super::options::Options;
+use super::rows::{Occasion, Row, Rows};
 use super::selection::Selection;
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
@@ -14,9 +13,6 @@ use crate::record::reader::Trace;
 /// are listed.
 pub struct Shown<'t> {
     rows: Rows<'t>,
-    folds: Option<Folds>,
-    /// The fold of this call that rows have come to: an index, and how far it is.
-    at_fold: AtFold,
     selection: Selection,
     /// [`Selection::is_everything`], which is asked for every row.
     everything: bool,
@@ -31,14 +27,6 @@ pub struct Shown<'t> {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct AtFold {
-    call: u64,
-    index: usize,
-    /// Its row was given out.
-    said: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
 struct Listed {
     call: u64,
     some: bool,
@@ -50,8 +38,6 @@ impl<'t> Shown<'t> {
     pub fn new(trace: &'t Trace, options: &Options) -> Self {
         Self {
             rows: Rows::new(trace, options),
-            folds: (options.loops == Loops::Collapsed).then(|| Folds::of(trace)),
-            at_fold: AtFold::default(),
             everything: options.selection.is_everything(),
             selection: options.selection.clone(),
             beginning: None,
@@ -67,41 +53,12 @@ impl<'t> Shown<'t> {
         self.rows.summary()
     }
 
-    /// The next row that no fold hides, or the fold that hides it.
-    #[inline]
-    fn next_unfolded(&mut self) -> Option<Row> {
-        loop {
-            let row = self.rows.next()?;
-            let Some(folds) = &self.folds else { return Some(row) };
-            if self.at_fold.call != row.call() {
-                self.at_fold = AtFold { call: row.call(), ..AtFold::default() };
-            }
-            let folds = folds.of_call(row.call());
-            let number = match &row {
-                Row::Step(row) => row.entry.n,
-                Row::Marker(row) => row.after,
-                Row::Fold(_) => return Some(row),
-            };
-            while folds.get(self.at_fold.index).is_some_and(|fold| fold.hidden.end <= number) {
-                (self.at_fold.index, self.at_fold.said) = (self.at_fold.index + 1, false);
-            }
-            let Some(fold) = folds.get(self.at_fold.index).filter(|fold| fold.hidden.contains(&number))
-            else {
-                return Some(row);
-            };
-            let admitted = matches!(&row, Row::Step(step) if self.selection.admits(step));
-            if admitted && !std::mem::replace(&mut self.at_fold.said, true) {
-                return Some(Row::Fold(FoldRow { call: row.call(), fold: fold.clone() }));
-            }
-        }
-    }
-
     fn next_admitted(&mut self) -> Option<Row> {
         loop {
             if let Some(row) = self.ready.pop_front() {
                 return Some(row);
             }
-            let row = self.next_unfolded()?;
+            let row = self.rows.next()?;
             if self.listed.call != row.call() {
                 self.listed = Listed { call: row.call(), ..Listed::default() };
                 self.beginning = None;
@@ -170,7 +127,7 @@ impl Iterator for Shown<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Row> {
-        if self.everything && self.folds.is_none() {
+        if self.everything {
             return self.rows.next();
         }
         if self.exhausted {
@@ -179,9 +136,6 @@ impl Iterator for Shown<'_> {
         if let Some(most) = self.selection.last {
             self.keep_last(most);
             return self.ready.pop_front();
-        }
-        if self.everything {
-            return self.next_unfolded();
         }
         self.next_admitted()
     }

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use super::call_block;
+use super::folded::Folded;
 use super::line::Line;
 use super::markers;
 use super::options::Options;
 use super::palette::Palette;
 use super::rows::{Occasion, Row};
-use super::shown::Shown;
 use super::source_heading::SourceHeadings;
 use super::step_line::StepLines;
 use super::text_frame;
@@ -29,7 +29,7 @@ const AHEAD: usize = 256;
 /// Those of `out` alone; what is damaged in the trace is said in the listing.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
     text_frame::write_header(trace, options, out)?;
-    let mut rows = Shown::new(trace, options);
+    let mut rows = Folded::new(trace, options);
     let mut ahead: VecDeque<Row> = rows.by_ref().take(AHEAD).collect();
     let mut writer = CallWriter {
         trace,
@@ -93,7 +93,7 @@ impl CallWriter<'_> {
             Row::Fold(row) => {
                 let mut line = Line::default();
                 line.spaces(self.steps.marker_column()).style(self.options.palette.marker).push("⋮  ");
-                line.push(&row.text()).style(self.options.palette.end);
+                line.push(&row.fold.text()).style(self.options.palette.end);
                 writeln!(out, "{}", line.as_str())
             }
             Row::Marker(row) => {

@@ -118,7 +118,7 @@ fn line(item: &Item, cells: &Cells<'_>, layout: &Layout, palette: Palette) -> St
             line.spaces(layout.marker_column()).style(palette.marker).push("── ").push(&row.text);
             line.style(palette.end);
         }
-        Row::Fold(row) => _ = line.push(&row.text()),
+        Row::Fold(row) => _ = line.push(&row.fold.text()),
     }
     line.finish().trim_end().to_owned()
 }

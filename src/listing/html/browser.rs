@@ -108,6 +108,17 @@ impl Browser {
         }
     }
 
+    /// What the page's thread has spent on scripts, styles and layout so far, in its own time: other programs on the
+    /// machine make little difference.
+    pub fn cpu(&mut self) -> Duration {
+        self.ask("Performance.enable", json!({"timeDomain": "threadTicks"}));
+        let answer = self.ask("Performance.getMetrics", json!({}));
+        let metrics = answer["metrics"].as_array().unwrap();
+        let wanted = ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"];
+        let seconds = metrics.iter().filter(|it| wanted.contains(&it["name"].as_str().unwrap()));
+        Duration::from_secs_f64(seconds.map(|it| it["value"].as_f64().unwrap()).sum())
+    }
+
     /// Presses and releases a key, as a keyboard would.
     pub fn key(&mut self, key: &str) {
         let text = if key.chars().count() == 1 { key } else { "" };

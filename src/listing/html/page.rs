@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::row_lines::RowLines;
 use crate::check::summary::Summary;
-use crate::listing::options::{Loops, Options, Values};
+use crate::listing::loops::Folds;
+use crate::listing::options::{Options, Values};
 use crate::listing::palette::Palette;
 use crate::listing::shown::Shown;
 use crate::listing::{names, text_frame};
@@ -15,7 +16,14 @@ use crate::record::reader::Trace;
 
 const STYLE: &str = include_str!("explorer.css");
 const BODY: &str = include_str!("page.html");
-const SCRIPT: &str = include_str!("explorer.js");
+/// One script, part by part; `main.js` runs last.
+const SCRIPT: [&str; 5] = [
+    include_str!("script/data.js"),
+    include_str!("script/list.js"),
+    include_str!("script/memory.js"),
+    include_str!("script/search.js"),
+    include_str!("script/main.js"),
+];
 
 /// Nothing may be loaded, from wherever the page is opened.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -26,7 +34,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// # Errors
 /// Those of `out`.
 pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Result<Summary> {
-    let options = Options { loops: Loops::Whole, ..options.clone() };
     let (functions, command) = text_frame::subject(trace, options.values);
     let subject = match (functions.is_empty(), command.is_empty()) {
         (false, false) => format!("{functions} in {command}"),
@@ -43,21 +50,25 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         generator(options.values),
         escaped(&subject),
     )?;
-    let mut rows = Shown::new(trace, &options);
+    let mut rows = Shown::new(trace, options);
     let mut lines = RowLines::new(trace);
+    let mut folds = Folds::default();
     for row in rows.by_ref() {
         out.write_all(lines.line(&row).as_bytes())?;
+        folds.follow(&row);
     }
+    folds.finish();
     let summary = rows.finish();
     writeln!(out, "</script>")?;
-    write_data(out, "data-tables", &lines.tables(trace, options.source.as_deref()))?;
-    let about = about(trace, &summary, &options)?;
+    write_data(out, "data-tables", &lines.tables(&folds, options.source.as_deref()))?;
+    let about = about(trace, &summary, options)?;
     write_data(
         out,
         "data-head",
         &json!({"subject": subject, "about": about, "memory": trace.header.memory}),
     )?;
-    write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")?;
+    let script = SCRIPT.concat();
+    write!(out, "<script>\n\"use strict\";\n(() => {{\n{script}}})();\n</script>\n</body>\n</html>\n")?;
     Ok(summary)
 }
 

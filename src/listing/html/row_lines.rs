@@ -1,4 +1,4 @@
-//! One line of text per row, as `explorer.js` takes it apart.
+//! One line of text per row, as `script/data.js` takes it apart.
 //!
 //! - `#call⇥thread⇥name⇥registers`: a call begins; all but the number are missing where its beginning is.
 //! - `!kind⇥words`: a marker.
@@ -25,6 +25,7 @@ use crate::listing::cells::taken;
 use crate::listing::code::Code;
 use crate::listing::hex;
 use crate::listing::line::Line;
+use crate::listing::loops::Folds;
 use crate::listing::palette::Palette;
 use crate::listing::place::Place;
 use crate::listing::rows::{MarkerRow, Occasion, Row, StepRow};
@@ -94,8 +95,8 @@ impl<'t> RowLines<'t> {
 
     /// What the lines refer to.
     #[must_use]
-    pub fn tables(&self, trace: &Trace, source: Option<&Sources>) -> Tables {
-        Tables::new(trace, &self.codes, &self.words, source)
+    pub fn tables(&self, folds: &Folds, source: Option<&Sources>) -> Tables {
+        Tables::new(folds, &self.codes, &self.words, source)
     }
 
     fn begin(&mut self, first: &Row) {

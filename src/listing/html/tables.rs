@@ -16,7 +16,6 @@ use crate::listing::options::Values;
 use crate::listing::rows::StepRow;
 use crate::listing::source::{Location, Sources};
 use crate::listing::stable::StableRow;
-use crate::record::reader::Trace;
 
 /// Instructions, source lines, and loops that can be folded.
 #[derive(Serialize)]
@@ -28,8 +27,8 @@ pub struct Tables {
     /// Values that are no numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     words: Vec<String>,
-    /// By call: first row, the row behind the last, iterations left out, iterations in all.
-    folds: BTreeMap<u64, Vec<(u64, u64, u64, u64)>>,
+    /// By call: first row, the row behind the last, and what is said in their place.
+    folds: BTreeMap<u64, Vec<(u64, u64, String)>>,
 }
 
 /// Address (empty in a stable listing), module and offset, symbol and offset, bytes, text, kind, index of the place or -1.
@@ -45,17 +44,16 @@ struct SourceFile {
 
 impl Tables {
     #[must_use]
-    pub fn new(trace: &Trace, codes: &[Instruction], words: &Words, source: Option<&Sources>) -> Self {
+    pub fn new(folds: &Folds, codes: &[Instruction], words: &Words, source: Option<&Sources>) -> Self {
         let mut places = Places { source, ..Places::default() };
         let codes = codes.iter().map(|code| code_row(code, &mut places)).collect();
         let words = words.all().to_vec();
-        Self { codes, locations: places.locations, files: places.files, words, folds: folds(trace) }
+        Self { codes, locations: places.locations, files: places.files, words, folds: by_call(folds) }
     }
 }
 
-fn folds(trace: &Trace) -> BTreeMap<u64, Vec<(u64, u64, u64, u64)>> {
-    let row = |fold: &Fold| (fold.hidden.start, fold.hidden.end, fold.left_out, fold.of);
-    let folds = Folds::of(trace);
+fn by_call(folds: &Folds) -> BTreeMap<u64, Vec<(u64, u64, String)>> {
+    let row = |fold: &Fold| (fold.hidden.start, fold.hidden.end, fold.text());
     folds.calls().map(|(call, folds)| (call, folds.iter().map(row).collect())).collect()
 }
 

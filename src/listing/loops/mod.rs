@@ -1,10 +1,15 @@
 //! Loops of an execution, and which of their iterations a reader can do without.
 
-mod finder;
+mod alike;
+mod execution;
+mod fold;
 mod folds;
+mod nesting;
 mod open_loop;
+mod stretch;
 #[cfg(test)]
 mod tests;
-mod token;
+mod walk;
 
-pub use folds::{Fold, Folds};
+pub use fold::Fold;
+pub use folds::Folds;

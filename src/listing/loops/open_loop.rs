@@ -1,118 +1,204 @@
 //! A loop that is being run.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
-use super::folds::Fold;
-use super::token::{Stretch, Token};
-use crate::address::RuntimeAddr;
+use super::alike::Alike;
+use super::fold::{Fold, Inside, Like};
+use super::stretch::{Inner, Paths, Stretch, Token};
 
-/// Iterations that look alike, of which the first and the last are shown.
-#[derive(Debug)]
-struct Run {
-    shape: Vec<Token>,
-    count: u64,
-    /// Rows of the first and of the last iteration, and the folds inside.
-    first: Iteration,
-    last: Option<Iteration>,
-}
-
+/// An iteration that was run to its end.
 #[derive(Debug)]
 struct Iteration {
     rows: Range<u64>,
-    folds: Vec<Fold>,
+    path: u32,
+    stretch: Stretch,
 }
 
-/// One loop: its head, how far its body reaches, and its iterations so far.
+/// Iterations that are left out, those behind them not being known yet.
+#[derive(Debug)]
+struct Hidden {
+    rows: Range<u64>,
+    left_out: u64,
+    /// Their path, if they have one.
+    path: Option<u32>,
+    /// Path of the iteration shown above them.
+    above: Option<u32>,
+    /// How many folds inside of shown iterations are before it.
+    folds: usize,
+    like: Like,
+}
+
+/// One loop and its iterations so far. The first by each path and the last are shown; those between are not kept.
 #[derive(Debug)]
 pub struct OpenLoop {
-    pub head: RuntimeAddr,
+    /// Which one.
+    pub number: u32,
     pub depth: u32,
-    /// Where the last jump back to the head stands.
-    pub end: RuntimeAddr,
-    /// The first row of the loop, and of the iteration being run.
-    first_row: u64,
+    /// Its instruction that was run last.
+    pub at: u32,
+    /// First row of the iteration being run.
     row: u64,
     /// The iteration being run.
     pub current: Stretch,
-    run: Option<Run>,
-    /// Of earlier runs: shapes in the order they first occurred, and folds.
-    shapes: Vec<Vec<Token>>,
+    last: Option<Iteration>,
+    /// What is known of each path, and the paths in the order in which they were first taken.
+    alike: HashMap<u32, Alike>,
+    order: Vec<u32>,
+    /// Path of the iteration shown last.
+    shown: Option<u32>,
+    /// Folds inside of the iterations that are shown.
     folds: Vec<Fold>,
+    hidden: Vec<Hidden>,
+    /// Whether the last of `hidden` may grow.
+    hiding: bool,
+    rounds: u64,
+    form: DefaultHasher,
+    each: Option<u64>,
+    unlike: bool,
 }
 
 impl OpenLoop {
-    /// A loop whose first iteration has just jumped back.
-    pub fn new(head: RuntimeAddr, depth: u32, end: RuntimeAddr, first: Stretch, next_row: u64) -> Self {
-        let first_row = first.tokens.first().map_or(next_row, |(_, row)| *row);
-        let mut new = Self {
-            head,
+    /// The loop `number`, whose first iteration begins with `row`.
+    pub fn new(number: u32, depth: u32, at: u32, row: u64) -> Self {
+        Self {
+            number,
             depth,
-            end,
-            first_row,
-            row: first_row,
-            current: first,
-            run: None,
-            shapes: Vec::new(),
+            at,
+            row,
+            current: Stretch::default(),
+            last: None,
+            alike: HashMap::new(),
+            order: Vec::new(),
+            shown: None,
             folds: Vec::new(),
-        };
-        new.iterated(next_row);
-        new
-    }
-
-    /// Whether a row at this place belongs to it.
-    pub fn holds(&self, address: RuntimeAddr, depth: u32) -> bool {
-        depth > self.depth || depth == self.depth && self.head <= address && address <= self.end
+            hidden: Vec::new(),
+            hiding: false,
+            rounds: 0,
+            form: DefaultHasher::new(),
+            each: None,
+            unlike: false,
+        }
     }
 
     /// Ends an iteration; the next one begins with row `next_row`.
-    pub fn iterated(&mut self, next_row: u64) {
-        let Stretch { tokens, folds } = std::mem::take(&mut self.current);
-        let shape: Vec<_> = tokens.into_iter().map(|(token, _)| token).collect();
-        let iteration = Iteration { rows: self.row..next_row, folds };
+    pub fn iterated(&mut self, paths: &mut Paths, next_row: u64) {
+        let stretch = std::mem::take(&mut self.current);
+        let path = paths.number(&stretch.tokens);
+        let form = stretch.form(path);
+        form.hash(&mut self.form);
+        self.each = if self.rounds == 0 { Some(form) } else { self.each.filter(|each| *each == form) };
+        self.rounds += 1;
+        self.unlike |= stretch.has_unlike();
+        let rows = self.row..next_row;
         self.row = next_row;
-        match &mut self.run {
-            Some(run) if run.shape == shape => {
-                run.count += 1;
-                run.last = Some(iteration);
-            }
-            _ => {
-                self.end_run();
-                self.run = Some(Run { shape, count: 1, first: iteration, last: None });
-            }
+        if let Some(before) = self.last.replace(Iteration { rows, path, stretch }) {
+            self.settle(before);
         }
     }
 
-    fn end_run(&mut self) {
-        let Some(Run { shape, count, first, last }) = self.run.take() else { return };
-        self.folds.extend(first.folds);
-        if let Some(last) = last {
-            if count > 2 {
-                let hidden = first.rows.end..last.rows.start;
-                self.folds.push(Fold { hidden, left_out: count - 2, of: count });
-            }
-            self.folds.extend(last.folds);
+    /// Shows or hides an iteration that is not the last.
+    fn settle(&mut self, Iteration { rows, path, stretch }: Iteration) {
+        if let Some(alike) = self.alike.get_mut(&path) {
+            alike.add(&stretch.inner);
+            return self.hide(rows, path);
         }
-        if !self.shapes.contains(&shape) {
-            self.shapes.push(shape);
-        }
+        self.alike.insert(path, Alike::new(stretch.inner));
+        self.order.push(path);
+        self.show(path, stretch.folds);
     }
 
-    /// Ends the loop before row `next_row`. What has run since the last jump back is its last iteration where it looks
-    /// like the others: a loop that is left at its end. Otherwise it is given back, as what follows the loop.
-    pub fn close(mut self, next_row: u64) -> Closed {
-        let complete = self.run.as_ref().is_some_and(|run| run.shape == self.current.shape());
+    fn hide(&mut self, rows: Range<u64>, path: u32) {
+        match self.hidden.last_mut().filter(|_| self.hiding) {
+            Some(hidden) => {
+                hidden.rows.end = rows.end;
+                hidden.left_out += 1;
+                hidden.path = hidden.path.filter(|known| *known == path);
+            }
+            None => self.hidden.push(Hidden {
+                rows,
+                left_out: 1,
+                path: Some(path),
+                above: self.shown,
+                folds: self.folds.len(),
+                like: Like::Earlier,
+            }),
+        }
+        self.hiding = true;
+    }
+
+    fn show(&mut self, path: u32, folds: Vec<Fold>) {
+        if let Some(hidden) = self.hidden.last_mut().filter(|_| self.hiding) {
+            hidden.like = match hidden.path {
+                Some(one) if hidden.above == Some(one) && path == one => Like::AboveAndBelow,
+                Some(one) if hidden.above == Some(one) => Like::Above,
+                _ => Like::Earlier,
+            };
+        }
+        self.hiding = false;
+        self.shown = Some(path);
+        self.folds.extend(folds);
+    }
+
+    /// Ends the loop before row `next_row`: with an iteration, where `complete` says so, and otherwise within one,
+    /// which is given back as what follows the loop.
+    pub fn close(mut self, complete: bool, paths: &mut Paths, next_row: u64) -> Closed {
         if complete {
-            self.iterated(next_row);
+            self.iterated(paths, next_row);
         }
-        self.end_run();
-        Closed { first_row: self.first_row, shapes: self.shapes, folds: self.folds, rest: self.current }
+        if let Some(Iteration { path, stretch, .. }) = self.last.take() {
+            match self.alike.get_mut(&path) {
+                Some(alike) => alike.add(&stretch.inner),
+                None => {
+                    self.alike.insert(path, Alike::new(stretch.inner));
+                    self.order.push(path);
+                }
+            }
+            self.show(path, stretch.folds);
+        }
+        let by_path = self.order.iter().map(|path| self.alike[path].count).collect();
+        let unlike = self.unlike;
+        let inside = self.inside();
+        let inner = Inner { rounds: self.rounds, form: self.form.finish(), each: self.each };
+        let folds = merged(self.folds, self.hidden, by_path, inside);
+        let token = (!unlike).then_some(Token::Loop(self.number, self.depth));
+        Closed { token, inner, folds, rest: self.current }
     }
+
+    fn inside(&self) -> Inside {
+        let mut all = self.order.iter().map(|path| self.alike[path].inside());
+        if self.order.len() == 1 {
+            return all.next().unwrap_or(Inside::Same);
+        }
+        all.fold(Inside::Same, |all, one| match (all, one) {
+            (Inside::Paths(_), _) | (_, Inside::Paths(_)) => Inside::Paths(Vec::new()),
+            (Inside::Rounds(_), _) | (_, Inside::Rounds(_)) => Inside::Rounds(Vec::new()),
+            (Inside::Same, Inside::Same) => Inside::Same,
+        })
+    }
+}
+
+/// Folds of a loop and folds inside of it, in the order of their rows.
+fn merged(inside: Vec<Fold>, hidden: Vec<Hidden>, by_path: Vec<u64>, differ: Inside) -> Vec<Fold> {
+    let mut folds = Vec::with_capacity(inside.len() + hidden.len());
+    let mut inside = inside.into_iter().enumerate().peekable();
+    for Hidden { rows, left_out, folds: before, like, .. } in hidden {
+        while let Some((_, fold)) = inside.next_if(|(index, _)| *index < before) {
+            folds.push(fold);
+        }
+        let (by_path, inside) = (by_path.clone(), differ.clone());
+        folds.push(Fold { hidden: rows, left_out, by_path, inside, like });
+    }
+    folds.extend(inside.map(|(_, fold)| fold));
+    folds
 }
 
 /// A loop that was left.
 pub struct Closed {
-    pub first_row: u64,
-    pub shapes: Vec<Vec<Token>>,
+    /// What it is to the iteration around it; nothing is like it if none.
+    pub token: Option<Token>,
+    pub inner: Inner,
     pub folds: Vec<Fold>,
     pub rest: Stretch,
 }
