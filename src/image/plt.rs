@@ -4,6 +4,7 @@ use super::decode::{Vendor, decode};
 use super::elf::{Elf, string};
 use super::elf_symbols::{Candidate, SymbolKind};
 use super::names::strip_version;
+use super::symbols::rank;
 use crate::address::{ElfAddr, RuntimeAddr};
 use iced_x86::{Mnemonic, OpKind};
 use std::collections::HashMap;
@@ -82,7 +83,8 @@ fn slots(elf: &Elf, named: &[Candidate]) -> HashMap<u64, String> {
     for relocation in elf.dynamic().relocations(file).iter().flatten() {
         let name = if relocation.r_type == IRELATIVE {
             let target = relocation.r_addend.unwrap_or(0) as u64;
-            named.iter().find(|c| c.address.0 == target).map(|c| c.name.clone())
+            let aliases = named.iter().filter(|c| c.address.0 == target);
+            aliases.min_by(|a, b| rank(a).cmp(&rank(b))).map(|c| c.name.clone())
         } else {
             let symbol = symbols.get(relocation.r_sym).filter(|_| relocation.r_sym != 0);
             let name = symbol.and_then(|s| string(names, s.st_name as u64));

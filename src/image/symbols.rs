@@ -191,14 +191,25 @@ fn cold_parts(symbols: &[Symbol]) -> HashMap<String, Vec<usize>> {
     cold
 }
 
-/// Lower is better: exported before local, public before reserved names, sized, typed, whole functions before
-/// their parts, then short and in alphabetical order, so that the choice does not hang on the table's order.
-fn rank(c: &Candidate) -> impl Ord + '_ {
+/// Lower is better: what callers ask for before the code that chooses it, exported before local, public before reserved
+/// names, sized, typed, whole functions before their parts, then short and in alphabetical order, so that the choice does
+/// not hang on the table's order.
+pub(super) fn rank(c: &Candidate) -> impl Ord + '_ {
     let underscores = c.name.len() - c.name.trim_start_matches('_').len();
     let mangled = c.name.starts_with("_Z") || c.name.starts_with("_R");
     let underscores = if mangled { 0 } else { underscores };
     let whole = names::base(&c.name).len() == c.name.len();
-    (c.local, underscores, Reverse(c.size > 0), c.kind, Reverse(whole), c.name.len(), c.name.as_str())
+    let chooser = c.kind != SymbolKind::IndirectFunction;
+    (
+        chooser,
+        c.local,
+        underscores,
+        Reverse(c.size > 0),
+        c.kind,
+        Reverse(whole),
+        c.name.len(),
+        c.name.as_str(),
+    )
 }
 
 /// Gives symbols without a size the room up to the next symbol, but never past their section or segment, and
