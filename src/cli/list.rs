@@ -1,6 +1,6 @@
 //! `overstep list FILE`: a trace in every format.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use super::selection::Selection;
 use super::stdout;
 use crate::listing::options::Options;
 use crate::listing::palette::Palette;
+use crate::listing::unselected::unselected;
 use crate::record::reader::{ReadError, Trace};
 
 #[derive(Debug, Args)]
@@ -49,6 +50,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     presentation.check(exit::USAGE)?;
     let trace = open(&arguments.file)?;
     let options = Options { selection: (&arguments.selection).into(), ..presentation.options(&trace, true) };
+    if let Some(notice) = unselected(&trace, &options.selection) {
+        // A closed standard error changes nothing about the listing.
+        let _ = writeln!(io::stderr(), "overstep: {notice}");
+    }
     if let Some(path) = &arguments.check {
         return golden::check(path, |out| {
             presentation.write(&trace, &Options { palette: Palette::PLAIN, ..options }, out)

@@ -51,5 +51,6 @@ mod syscall_signature;
 mod syscall_text;
 pub mod text;
 pub mod text_frame;
+pub mod unselected;
 mod values;
 mod visible;
