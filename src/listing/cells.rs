@@ -105,6 +105,8 @@ impl<'t> Cells<'t> {
             Column::Memory => self.push_memory(line, row),
             Column::Syscall => syscall_text::push(line, &self.palette, row, &self.strings),
             Column::Verdict => self.push_verdict(line, row),
+            // They are no part of the row.
+            Column::Markers => {}
         }
     }
 

@@ -159,8 +159,13 @@ impl Tables<'_> {
                 match stable {
                     Some(stable) => self.push_arguments(stable.registers.iter().cloned()),
                     None => {
-                        let name = |index: usize| (GENERAL_NAMES[index], hex::hex(registers.general[index]));
-                        self.push_arguments(ARGUMENTS.into_iter().map(name));
+                        let arguments = ARGUMENTS.map(|index| {
+                            let value = registers.general[index];
+                            let text =
+                                self.cells.string(value).map_or(String::new(), |text| format!(" {text}"));
+                            (GENERAL_NAMES[index], hex::hex(value) + &text)
+                        });
+                        self.push_arguments(arguments.into_iter());
                     }
                 }
             }

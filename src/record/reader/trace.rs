@@ -26,6 +26,16 @@ pub struct Trace {
     counters: CounterValues,
     ending: Option<Ending>,
     damage: Vec<Damage>,
+    origin: Origin,
+}
+
+/// Where a trace was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A file, which `overstep trace` closes with an end.
+    File,
+    /// Bytes at hand: of the library's `Tracer` they have no end, since the process runs on.
+    Memory,
 }
 
 /// Where a step chunk lies.
@@ -48,7 +58,7 @@ impl Trace {
         let path = path.as_ref();
         // Not mapped: a file that someone cuts while it is mapped is SIGBUS.
         let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-        Self::from_bytes(bytes)
+        Ok(Self { origin: Origin::File, ..Self::from_bytes(bytes)? })
     }
 
     /// The same, from bytes at hand.
@@ -72,6 +82,7 @@ impl Trace {
             counters: index.counters,
             ending: index.ending,
             damage: index.damage,
+            origin: Origin::Memory,
             bytes,
         })
     }
@@ -92,6 +103,13 @@ impl Trace {
     #[must_use]
     pub fn ending(&self) -> Option<Ending> {
         self.ending
+    }
+
+    /// Whether it is a file without its end: cut, or left by an overstep that was killed or is still running. Rows and
+    /// code may be missing, though nothing that is there is damaged.
+    #[must_use]
+    pub fn is_unclosed(&self) -> bool {
+        self.origin == Origin::File && self.ending.is_none()
     }
 
     /// What had to be left out. What turns out unreadable only when it is decoded is no part of this: it shows as a
