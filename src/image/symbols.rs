@@ -1,7 +1,7 @@
 //! The functions of one ELF file: merged, bounded, found by address and by name.
 
 use super::elf::Elf;
-use super::elf_symbols::{Candidate, Code, SymbolKind, candidates};
+use super::elf_symbols::{Candidate, Code, SymbolKind, candidates, kept_for};
 use super::names;
 use super::plt;
 use crate::address::ElfAddr;
@@ -66,7 +66,18 @@ impl SymbolTable {
     /// Reads `.symtab`, `.dynsym` and the PLT. A file without symbols gives an empty table.
     #[must_use]
     pub fn of(elf: &Elf) -> Self {
+        Self::from_candidates(elf, candidates(elf))
+    }
+
+    /// The same with the names of `debug`, the separate debug file of `elf`, which keeps the `.symtab` that was stripped.
+    #[must_use]
+    pub fn with_debug(elf: &Elf, debug: &Elf) -> Self {
         let mut found = candidates(elf);
+        found.extend(kept_for(elf, debug));
+        Self::from_candidates(elf, found)
+    }
+
+    fn from_candidates(elf: &Elf, mut found: Vec<Candidate>) -> Self {
         let stubs = plt::stubs(elf, &found);
         found.extend(stubs);
         Self::merge(found, Code::of(elf))

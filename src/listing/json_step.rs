@@ -35,6 +35,9 @@ pub struct StepLine<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     differs_from_file: bool,
     text: &'a str,
+    /// Where it leads to the code that the loader chose for a function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<&'a str>,
     count: u64,
     /// Registers at its start that the lines before do not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,6 +189,7 @@ impl<'a> StepLine<'a> {
             bytes: &code.hex,
             differs_from_file: step.differs_from_file,
             text: stable.and_then(|it| it.instruction.as_deref()).unwrap_or(&code.text),
+            chosen: row.chosen.as_deref(),
             count: step.count.unwrap_or(1),
             before: unseen.filter(|_| stable.is_none()),
             regs,

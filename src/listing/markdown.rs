@@ -151,11 +151,13 @@ impl Tables<'_> {
             Row::Marker(MarkerRow {
                 occasion: Occasion::Recorded(Marker::Enter { registers, .. }),
                 stable,
+                chosen,
                 ..
             }) => {
                 self.line.push_str(&format!("**Call {call}:** "));
                 let place = Place::of(self.trace, registers.rip);
-                push_code(&mut self.line, &place.short(registers.rip));
+                let chosen = chosen.as_deref().unwrap_or_default();
+                push_code(&mut self.line, &(chosen.to_owned() + &place.short(registers.rip)));
                 match stable {
                     Some(stable) => self.push_arguments(stable.registers.iter().cloned()),
                     None => {

@@ -2,6 +2,8 @@
 
 use super::sections::has_debug_info;
 use crate::image::elf::Elf;
+use crate::image::elf_symbols::has_symtab;
+use crate::image::symbols::SymbolTable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,15 @@ pub fn separate(elf: &Elf, path: &Path) -> Option<Elf> {
         return None;
     }
     by_build_id(elf).or_else(|| by_link(elf, path)).filter(has_debug_info)
+}
+
+/// The functions of `elf`, which was opened at `path`, named by its separate debug file, too, where it was stripped.
+#[must_use]
+pub fn symbols(elf: &Elf, path: &Path) -> SymbolTable {
+    match separate(elf, path).filter(|_| !has_symtab(elf)) {
+        Some(debug) => SymbolTable::with_debug(elf, &debug),
+        None => SymbolTable::of(elf),
+    }
 }
 
 fn by_build_id(elf: &Elf) -> Option<Elf> {

@@ -104,6 +104,7 @@ impl<'t> RowLines<'t> {
             && let Occasion::Recorded(Marker::Enter { registers, .. }) = &row.occasion
         {
             let name = Place::of(self.trace, registers.rip).full(registers.rip);
+            let name = row.chosen.as_deref().unwrap_or_default().to_owned() + &name;
             let thread = row.stable.as_ref().map_or(u64::from(row.thread), |stable| stable.thread);
             let _ = write!(self.line, "\t{thread}\t{}\t", text(&name));
             self.registers = *registers;

@@ -1,0 +1,92 @@
+//! Strings in memory that a program wrote, as far as the recorded operands hold their bytes.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::names;
+use super::strings::quoted;
+use super::syscall_arity;
+use super::syscall_signature::{Argument, argument};
+use crate::record::marker::Marker;
+use crate::record::reader::StepEntry;
+use crate::record::step::Syscall;
+
+/// Words of memory kept; a trace that touches more begins anew.
+const KEPT: usize = 1 << 20;
+/// The longest string that is put together; PATH_MAX (Linux `include/uapi/linux/limits.h`).
+const LONGEST: u64 = 4096;
+
+/// The memory that rows read or wrote, and that nothing unseen may have changed since: what runs natively and the kernel
+/// leave no trace of what they write.
+#[derive(Default)]
+pub struct RecordedStrings {
+    /// The thread whose rows these are: between those of two, time has passed.
+    thread: u32,
+    /// Bytes by the address of their eight, and a bit for each that is known.
+    words: HashMap<u64, ([u8; 8], u8)>,
+}
+
+impl RecordedStrings {
+    /// Follows a row. Of a system call, the strings that its arguments point to.
+    pub fn step(&mut self, step: &StepEntry) -> Option<[Option<Rc<str>>; 6]> {
+        if self.thread != step.thread || self.words.len() > KEPT {
+            (self.thread, self.words) = (step.thread, HashMap::new());
+        }
+        for memory in &step.memory {
+            let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
+            for (address, byte) in (memory.address.0..).zip(bytes) {
+                let (bytes, known) = self.words.entry(address & !7).or_default();
+                bytes[(address & 7) as usize] = *byte;
+                *known |= 1 << (address & 7);
+            }
+        }
+        let texts = step.syscall.as_ref().map(|call| self.texts(call));
+        if texts.is_some() {
+            self.words.clear();
+        }
+        texts
+    }
+
+    /// Follows a marker.
+    pub fn marker(&mut self, marker: &Marker) {
+        if !matches!(marker, Marker::Leave { .. } | Marker::Sigreturn) {
+            self.words.clear();
+        }
+    }
+
+    fn texts(&self, call: &Syscall) -> [Option<Rc<str>>; 6] {
+        let name = names::syscall(call.number);
+        std::array::from_fn(|index| {
+            let (start, length) =
+                (call.arguments[index], call.arguments.get(index + 1).copied().unwrap_or(0));
+            if index >= syscall_arity::arguments(call.number) {
+                return None;
+            }
+            let bytes = match argument(&name, index) {
+                Argument::Text => self.string(start),
+                Argument::Bytes if length <= LONGEST => {
+                    (start..start.checked_add(length)?).map(|at| self.byte(at)).collect()
+                }
+                _ => None,
+            };
+            quoted(&bytes?).map(Into::into)
+        })
+    }
+
+    /// The bytes from `start` up to a zero, where all of them are known.
+    fn string(&self, start: u64) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for address in start..start.checked_add(LONGEST)? {
+            match self.byte(address)? {
+                0 => return Some(bytes),
+                byte => bytes.push(byte),
+            }
+        }
+        None
+    }
+
+    fn byte(&self, address: u64) -> Option<u8> {
+        let (bytes, known) = self.words.get(&(address & !7))?;
+        (known >> (address & 7) & 1 != 0).then(|| bytes[(address & 7) as usize])
+    }
+}
