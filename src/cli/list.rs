@@ -10,6 +10,7 @@ use super::golden;
 use super::presentation::Presentation;
 use super::selection::Selection;
 use super::stdout;
+use crate::listing::debug_names::add_debug_names;
 use crate::listing::options::Options;
 use crate::listing::palette::Palette;
 use crate::listing::unselected::unselected;
@@ -48,7 +49,10 @@ Exit status: 0 listed, or as GOLDEN; 1 not as GOLDEN; 2 used wrongly, or unable 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let presentation = &arguments.presentation;
     presentation.check(exit::USAGE)?;
-    let trace = open(&arguments.file)?;
+    let mut trace = open(&arguments.file)?;
+    if !presentation.stable {
+        add_debug_names(&mut trace);
+    }
     let options = Options { selection: (&arguments.selection).into(), ..presentation.options(&trace, true) };
     if let Some(notice) = unselected(&trace, &options.selection) {
         // A closed standard error changes nothing about the listing.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::golden::{compare, json_of, leak, text_of};
+use super::golden::{compare, json_of, leak, mixed, text_of};
 use super::options::Options;
 use super::{html, markdown};
 use crate::check::synthetic::{Synthetic, THREAD, at, gcd_call};
@@ -107,6 +107,25 @@ fn a_file_that_was_cut_between_two_chunks_says_so_in_every_format() {
         let summary: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
         assert_eq!(summary.get("unclosed"), is_cut.then_some(&json!(true)));
     }
+}
+
+#[test]
+fn what_ran_when_the_process_was_killed_did_not_come_back() {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1168);
+    trace.step(0x1030, |r| r.general[RSP] -= 8, |_| {});
+    trace.marker(Marker::Native { target: at(0x1030), resume: at(0x116d) });
+    let native = |trace: &Trace| {
+        let text = text_of(trace, &Options::default());
+        text.lines().find_map(|line| line.split_once("native: ").map(|(_, words)| words.to_owned())).unwrap()
+    };
+    let never = "puts@plt (a.out+0x1030), which did not come back";
+    assert_eq!(native(&trace.read_closed(SIGKILL)), never);
+    trace.marker(Marker::Exit { status: 3 });
+    assert_eq!(native(&trace.read_closed(STATUS_3)), never);
+    let back = "puts@plt (a.out+0x1030), stepped again from work+0xd";
+    assert_eq!(native(&unreturned().read_closed(STATUS_3)), back, "a leave is a return");
+    assert!(native(&mixed().read()).ends_with(back));
 }
 
 #[test]

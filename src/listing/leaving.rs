@@ -64,3 +64,47 @@ impl Leaving {
         if last.is_some_and(|(at, _)| in_stub(at)) { Way::Stub(stub) } else { Way::Binding(stub) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::check::synthetic::{Synthetic, THREAD, at};
+    use crate::listing::golden::text_of;
+    use crate::listing::options::Options;
+    use crate::record::marker::Marker;
+
+    /// A call of `puts@plt`, and rows by their bytes up to where control leaves for `target`.
+    fn left(rows: &[(u64, &'static [u8])], target: u64) -> String {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1168);
+        trace.step(rows[0].0, |_| {}, |_| {});
+        for (i, (_, bytes)) in rows.iter().enumerate() {
+            let next = rows.get(i + 1).map_or(target, |(next, _)| *next);
+            trace.step(next, |_| {}, |step| step.bytes = Some(bytes));
+        }
+        trace.marker(Marker::Native { target: at(target), resume: at(0x116d) });
+        trace.registers.rip = at(0x116d);
+        trace.step(0x1172, |_| {}, |_| {});
+        let text = text_of(&trace.read(), &Options::default());
+        let words = text.lines().find_map(|line| line.split_once("native: ")).unwrap().1;
+        words.split_once(", stepped").unwrap().0.to_owned()
+    }
+
+    const JUMP: &[u8] = &[0xff, 0x25, 0, 0, 0, 0];
+    const PUSH: &[u8] = &[0x68, 0, 0, 0, 0];
+
+    #[test]
+    fn a_slot_that_is_not_filled_yet_leads_to_the_function_all_the_same() {
+        let unfilled: [(u64, &[u8]); 5] = [
+            (0x1030, JUMP),
+            (0x1036, PUSH),
+            (0x103b, &[0xe9, 0xe0, 0xff, 0xff, 0xff]),
+            (0x1020, &[0xff, 0x35, 0, 0, 0, 0]),
+            (0x1026, JUMP),
+        ];
+        assert_eq!(left(&unfilled, 0x1900), "puts@plt → puts (bound on this call)");
+        assert_eq!(left(&[(0x1030, JUMP)], 0x1900), "puts@plt → a.out+0x1900");
+        // Code without a name behind the stub that is none of it.
+        let elsewhere: [(u64, &[u8]); 3] = [(0x1030, JUMP), (0x1100, &[0x31, 0xc0]), (0x1102, JUMP)];
+        assert_eq!(left(&elsewhere, 0x1900), "a.out+0x1900");
+    }
+}

@@ -9,6 +9,8 @@ pub mod column;
 #[cfg(test)]
 mod contract;
 pub mod csv;
+#[cfg(feature = "dwarf")]
+pub mod debug_names;
 pub mod diff;
 mod ending;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::place::{Place, name_of};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::image::elf_symbols::SymbolKind;
-use crate::image::function::{self, FunctionPattern, find};
+use crate::image::function::{FunctionPattern, Place as Asked, find, name_matches};
 use crate::image::names::demangle;
 use crate::image::symbols::Symbol;
 use crate::record::reader::Trace;
@@ -26,12 +26,14 @@ pub struct NativeNames {
     known: HashMap<RuntimeAddr, Place>,
     /// Whether what was asked for by name is an indirect function, and what was reached its choice.
     chosen: HashMap<(Rc<str>, RuntimeAddr), bool>,
+    /// By entry, what was asked for.
+    entries: HashMap<RuntimeAddr, Option<Rc<str>>>,
 }
 
 impl NativeNames {
     #[must_use]
     pub fn new(files: Rc<ModuleFiles>) -> Self {
-        Self { files, known: HashMap::new(), chosen: HashMap::new() }
+        Self { files, known: HashMap::new(), chosen: HashMap::new(), entries: HashMap::new() }
     }
 
     /// A `native` marker in words.
@@ -73,22 +75,40 @@ impl NativeNames {
         self.is_chosen(trace, raw, target).then(|| format!("{}{INDIRECT} → ", visible(&demangle(raw))))
     }
 
-    /// The same for an entry at `address` of the function that was asked for as number `index`.
-    pub fn entered(&self, trace: &Trace, index: u32, address: RuntimeAddr) -> Option<String> {
-        let asked = trace.header.functions.get(index as usize)?;
-        let pattern = FunctionPattern::parse(asked).ok()?;
-        if !matches!(pattern.place, function::Place::Name(_)) {
-            return None;
+    /// The same for an entry at `address`, where one of the functions that were asked for is indirect and this is what was
+    /// chosen; `None` also where it may be another one of them.
+    pub fn entered(&mut self, trace: &Trace, address: RuntimeAddr) -> Option<Rc<str>> {
+        if let Some(known) = self.entries.get(&address) {
+            return known.clone();
+        }
+        let name = self.asked_for(trace, address).map(|name| format!("{name}{INDIRECT} → ").into());
+        self.entries.insert(address, name.clone());
+        name
+    }
+
+    fn asked_for(&self, trace: &Trace, address: RuntimeAddr) -> Option<String> {
+        let asked: Result<Vec<_>, _> =
+            trace.header.functions.iter().map(|asked| FunctionPattern::parse(asked)).collect();
+        let asked = asked.ok()?;
+        let by_own_name = |name: &str| {
+            trace.symbol(address).is_some_and(|hit| hit.offset == 0 && name_matches(name, &hit.symbol.raw))
+        };
+        for pattern in &asked {
+            match &pattern.place {
+                Asked::Name(name) if !by_own_name(name) => {}
+                _ => return None,
+            }
         }
         let module = trace.module(address)?;
         let (file, at) = self.files.symbols_at(trace, address)?;
-        let found = find(&pattern, file.symbols(), &module.path);
+        let found: Vec<_> =
+            asked.iter().flat_map(|pattern| find(pattern, file.symbols(), &module.path)).collect();
         if found.iter().any(|it| it.entry == at) {
-            return None; // by its own name
+            return None;
         }
         let mut indirect = found.iter().filter(|it| it.symbol.kind == SymbolKind::IndirectFunction);
         let (Some(only), None) = (indirect.next(), indirect.next()) else { return None };
-        Some(format!("{}{INDIRECT} → ", visible(&only.symbol.name())))
+        Some(visible(&only.symbol.name()).into_owned())
     }
 
     /// Whether `target`'s module has an indirect function of this name, and this is not its own code, which chooses.

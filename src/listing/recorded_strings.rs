@@ -90,3 +90,60 @@ impl RecordedStrings {
         (known >> (address & 7) & 1 != 0).then(|| bytes[(address & 7) as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::RuntimeAddr;
+    use crate::check::synthetic::gcd_call;
+    use crate::record::reader::Entry;
+    use crate::record::step::{Access, MemoryAccess};
+
+    /// A row that writes `text` at `address`, or makes the call.
+    fn row(address: u64, text: &[u8], syscall: Option<Syscall>) -> StepEntry {
+        let trace = gcd_call().read();
+        let thread = trace.threads()[0];
+        let step = trace.entries(thread).find_map(|entry| match entry {
+            Entry::Step(step) => Some(step),
+            Entry::Marker(_) => None,
+        });
+        let mut value = [0; 64];
+        value[..text.len()].copy_from_slice(text);
+        let access = MemoryAccess {
+            access: Access::Write,
+            address: RuntimeAddr(address),
+            size: text.len() as u8,
+            value,
+        };
+        let memory = if text.is_empty() { Vec::new() } else { vec![access] };
+        StepEntry { memory, syscall, ..step.unwrap() }
+    }
+
+    fn open(path: u64) -> StepEntry {
+        let arguments = [path, 0, 0, 0, 0, 0];
+        row(0, b"", Some(Syscall { number: libc::SYS_open as u64, arguments, result: 3 }))
+    }
+
+    #[test]
+    fn a_path_is_shown_as_long_as_nothing_unseen_may_have_changed_it() {
+        let mut strings = RecordedStrings::default();
+        assert_eq!(strings.step(&row(0x1003, b"/etc/", None)), None);
+        strings.step(&row(0x1008, b"motd\0", None));
+        assert_eq!(strings.step(&open(0x1003)).unwrap()[0].as_deref(), Some("\"/etc/motd\""));
+        assert_eq!(strings.step(&open(0x1003)).unwrap()[0], None, "the call before may have written there");
+        strings.step(&row(0x1003, b"/etc/motd\0", None));
+        strings.marker(&Marker::Native { target: RuntimeAddr(1), resume: RuntimeAddr(2) });
+        assert_eq!(strings.step(&open(0x1003)).unwrap()[0], None, "what ran natively may have");
+        strings.step(&row(0x1003, b"/etc/motd", None));
+        assert_eq!(strings.step(&open(0x1003)).unwrap()[0], None, "no end is known");
+    }
+
+    #[test]
+    fn a_buffer_is_shown_as_long_as_the_call_takes_it() {
+        let mut strings = RecordedStrings::default();
+        strings.step(&row(0x1000, b"hello, world", None));
+        let arguments = [1, 0x1000, 5, 0, 0, 0];
+        let write = row(0, b"", Some(Syscall { number: libc::SYS_write as u64, arguments, result: 5 }));
+        assert_eq!(strings.step(&write).unwrap()[1].as_deref(), Some("\"hello\""));
+    }
+}

@@ -123,7 +123,7 @@ impl<'t> Rows<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, options: &Options) -> Self {
         let counters = trace.counters();
-        let files = Rc::new(ModuleFiles::default());
+        let files = Rc::new(ModuleFiles::new(options.values));
         Self {
             trace,
             entries: ByCall::new(trace),
@@ -203,7 +203,7 @@ impl<'t> Rows<'t> {
         };
         self.leaving.marker();
         let chosen = match marker {
-            Marker::Enter { function, registers } => self.native.entered(self.trace, function, registers.rip),
+            Marker::Enter { registers, .. } => self.native.entered(self.trace, registers.rip),
             _ => None,
         };
         self.open.marker(&marker);
@@ -216,7 +216,7 @@ impl<'t> Rows<'t> {
         if let Some(chosen) = &chosen {
             text = text.replacen("enter ", &format!("enter {chosen}"), 1);
         }
-        let (kind, chosen) = (markers::kind(&marker), chosen.map(Into::into));
+        let kind = markers::kind(&marker);
         MarkerRow { call, after, thread, occasion, kind, text, chosen, stable }
     }
 

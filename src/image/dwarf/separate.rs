@@ -24,10 +24,16 @@ pub fn separate(elf: &Elf, path: &Path) -> Option<Elf> {
 /// The functions of `elf`, which was opened at `path`, named by its separate debug file, too, where it was stripped.
 #[must_use]
 pub fn symbols(elf: &Elf, path: &Path) -> SymbolTable {
-    match separate(elf, path).filter(|_| !has_symtab(elf)) {
-        Some(debug) => SymbolTable::with_debug(elf, &debug),
-        None => SymbolTable::of(elf),
+    stripped_symbols(elf, path).unwrap_or_else(|| SymbolTable::of(elf))
+}
+
+/// The same, where `elf` was stripped and has a separate debug file.
+#[must_use]
+pub fn stripped_symbols(elf: &Elf, path: &Path) -> Option<SymbolTable> {
+    if has_symtab(elf) {
+        return None;
     }
+    separate(elf, path).map(|debug| SymbolTable::with_debug(elf, &debug))
 }
 
 fn by_build_id(elf: &Elf) -> Option<Elf> {

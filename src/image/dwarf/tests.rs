@@ -2,7 +2,7 @@
 
 use super::inlined::InlineSite;
 use super::sections::DebugSections;
-use super::separate::{mismatched, separate};
+use super::separate::{mismatched, separate, stripped_symbols, symbols};
 use crate::address::ElfAddr;
 use crate::image::elf::Elf;
 use crate::image::symbols::SymbolTable;
@@ -171,6 +171,14 @@ fn debug_information_in_another_file_is_found_by_its_link() {
     gcd_lines_are_found(&separate(&stripped, &path).expect("a.debug is found"), &built.elf);
 
     assert_eq!(mismatched(&stripped, &path), None);
+    let named = |table: SymbolTable| {
+        let symbol =
+            table.symbols().iter().find(|symbol| symbol.raw() == "gcd").map(|it| (it.address, it.size));
+        (symbol, table.symbols().iter().any(|symbol| symbol.raw().ends_with("@plt")))
+    };
+    assert_eq!(named(SymbolTable::of(&stripped)), (None, true));
+    assert_eq!(named(symbols(&stripped, &path)), named(SymbolTable::of(&built.elf)));
+    assert!(stripped_symbols(&built.elf, &built.path).is_none(), "it was not stripped");
     let mut other = std::fs::read(directory.join("a.debug")).unwrap();
     other.push(0);
     std::fs::write(directory.join("a.debug"), other).unwrap();

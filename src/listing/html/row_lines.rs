@@ -209,6 +209,9 @@ impl<'t> RowLines<'t> {
                 put("v", json!(names::verdict(verdict)));
             }
         }
+        if let Some(chosen) = &row.chosen {
+            put("v", json!(**chosen));
+        }
         if entry.differs_from_file {
             put("v", json!("≠ file"));
         }

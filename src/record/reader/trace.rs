@@ -6,7 +6,7 @@ use std::path::Path;
 use super::chunks::{Chunk, scan};
 use super::code_map::{Boundary, CodeMap, Hint};
 use super::symbol_map::{SymbolHit, SymbolMap};
-use super::{Damage, DamageCause, Ending, Entries, Module, ReadError, file_header, tables};
+use super::{Damage, DamageCause, Ending, Entries, Module, ReadError, Symbol, file_header, tables};
 use crate::address::RuntimeAddr;
 use crate::record::counters::CounterValues;
 use crate::record::header::TraceHeader;
@@ -137,6 +137,11 @@ impl Trace {
         self.symbols.find(address)
     }
 
+    /// Adds symbols that the traced process did not know, such as those of separate debug files; recorded ones go first.
+    pub fn add_symbols(&mut self, more: Vec<Symbol>) {
+        self.symbols = std::mem::take(&mut self.symbols).with(more);
+    }
+
     /// The module that `address` lies in; the last reported where two had the same addresses.
     #[must_use]
     pub fn module(&self, address: RuntimeAddr) -> Option<&Module> {
@@ -177,7 +182,7 @@ struct Index {
     steps: Vec<StepChunk>,
     threads: Vec<u32>,
     modules: Vec<Module>,
-    symbols: Vec<super::Symbol>,
+    symbols: Vec<Symbol>,
     blocks: Vec<super::code_map::Block>,
     counters: CounterValues,
     ending: Option<Ending>,
