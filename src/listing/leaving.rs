@@ -5,6 +5,7 @@ use std::rc::Rc;
 use iced_x86::Mnemonic;
 
 use super::code::Code;
+use super::kind::Kind;
 use super::rows::StepRow;
 use crate::address::RuntimeAddr;
 use crate::record::reader::Trace;
@@ -29,6 +30,8 @@ pub enum Way {
 #[derive(Debug, Default)]
 pub struct Leaving {
     stub: Option<RuntimeAddr>,
+    /// Of the last stretch out of scope that a stub led to: where it is to come back, and the stub.
+    left: Option<(RuntimeAddr, RuntimeAddr)>,
 }
 
 impl Leaving {
@@ -53,13 +56,19 @@ impl Leaving {
         self.stub = None;
     }
 
-    /// By which way control left behind the `last` row.
+    /// By which way control left behind the `last` row, to come back at `resume`.
     #[must_use]
-    pub fn way(&self, trace: &Trace, last: Option<(RuntimeAddr, &Code)>) -> Way {
+    pub fn way(&mut self, trace: &Trace, last: Option<(RuntimeAddr, &Code)>, resume: RuntimeAddr) -> Way {
         let Some(stub) = self.stub else {
+            // What was called back returns into what called it.
+            let returns = last.is_some_and(|(_, code)| code.kind == Kind::Return);
+            if let Some((_, stub)) = self.left.filter(|(back, _)| returns && *back == resume) {
+                return Way::Stub(stub);
+            }
             let through = last.and_then(|(_, code)| code.through.clone());
             return through.map_or(Way::Straight, Way::Slot);
         };
+        self.left = Some((resume, stub));
         let in_stub = |at| trace.symbol(at).is_some_and(|hit| hit.symbol.raw.ends_with(LINKAGE));
         if last.is_some_and(|(at, _)| in_stub(at)) { Way::Stub(stub) } else { Way::Binding(stub) }
     }

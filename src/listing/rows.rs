@@ -195,7 +195,7 @@ impl<'t> Rows<'t> {
             Marker::Native { target, resume } => {
                 let back = if self.goes_on(call, thread) { Back::of(resume) } else { Back::Never };
                 let last = self.open.last.as_ref().map(|(_, address, code)| (*address, &**code));
-                let way = self.leaving.way(self.trace, last);
+                let way = self.leaving.way(self.trace, last, resume);
                 let text = self.native.text(self.trace, &way, target, back);
                 (Occasion::Recorded(marker), text)
             }
