@@ -101,6 +101,31 @@ fn stubs_are_named_after_what_they_call() {
     }
 }
 
+/// A module's own indirect function is called through a slot whose relocation names no symbol, only the address of the code
+/// that chooses, which has a name of its own.
+#[test]
+fn a_stub_of_an_indirect_function_has_its_name_and_not_the_choosers() {
+    const SOURCE: &str = "
+        int one(int x) { return x + 1; }
+        int two(int x) { return x + 2; }
+        void *a(void) { return (void *)one; }
+        static void *pick(void) { return (void *)two; }
+        int chosen(int) __attribute__((ifunc(\"a\")));
+        int picked(int) __attribute__((ifunc(\"pick\")));
+        int main(int argc, char **argv) { return chosen(argc) + picked(argc); }";
+    let directory = tempfile::tempdir().unwrap();
+    let Some(path) = compile(directory.path(), "indirect", SOURCE, &["-O1"]) else { return };
+    let (_, table) = table(&path);
+    let stubs: Vec<_> =
+        table.symbols().iter().filter(|s| s.kind == SymbolKind::Plt).map(Symbol::raw).collect();
+    for name in ["chosen@plt", "picked@plt"] {
+        assert!(stubs.contains(&name), "{stubs:?}");
+    }
+    assert!(!stubs.contains(&"a@plt") && !stubs.contains(&"pick@plt"), "{stubs:?}");
+    assert_eq!(named(&table, "a").raw(), "chosen");
+    assert_eq!(named(&table, "pick").kind, SymbolKind::IndirectFunction);
+}
+
 #[test]
 fn kinds_are_told_apart_and_a_stripped_file_still_has_its_exports() {
     let directory = tempfile::tempdir().unwrap();

@@ -40,6 +40,8 @@ pub struct Report {
     /// Stretches of the file that a writer had taken when it was killed, before its first event there. No flaw: no row
     /// can be missing there, and what the writer had begun before ends with a whole event.
     pub holes: u64,
+    /// The file has no end: it was cut, or its writer killed.
+    pub unclosed: bool,
     /// The step events' own count was compared with the stops handled.
     pub counted: bool,
     /// The first [`KEPT`] findings.
@@ -123,6 +125,9 @@ impl fmt::Display for Report {
                 "\nfile: {} {places} taken by a writer that was killed before it wrote there",
                 self.holes
             )?;
+        }
+        if self.unclosed {
+            write!(f, "\nend: none in the file; it was cut, or overstep was killed or is still running")?;
         }
         let compared = if self.counted {
             "equals the stops handled"

@@ -340,3 +340,36 @@ fn a_damaged_file_does_not_hold() {
     let report = verify(&crate::record::reader::Trace::from_bytes(bytes).unwrap());
     only(&report, Flaw::Damage);
 }
+
+/// Code stands in the file before the rows that need it, though behind them where chunks of several threads mix: a file cut
+/// there has rows whose instructions nobody knows, calls among them.
+#[test]
+fn a_file_that_lost_its_code_is_cut_and_its_depths_are_not_wrong() {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1176);
+    trace.step(0x1139, |_| {}, |_| {});
+    trace.depth = 1;
+    trace.gcd(0x117b);
+    let directory = tempfile::tempdir().unwrap();
+    let open = |bytes: Vec<u8>| {
+        let path = directory.path().join("t.ostrace");
+        std::fs::write(&path, bytes).unwrap();
+        verify(&crate::record::reader::Trace::open(path).unwrap())
+    };
+    let report = open(trace.bytes());
+    assert!(report.holds() && report.unclosed, "what a killed tracer leaves is no flaw: {report}");
+    assert!(
+        report.to_string().contains("\nend: none in the file; it was cut, or overstep was killed"),
+        "{report}"
+    );
+    assert!(!open(trace.closed_bytes(0)).to_string().contains("end: none"), "it was closed");
+
+    let mut bytes = trace.bytes();
+    let code = bytes.windows(6).position(|it| it == *b"OSch\x03\0").expect("a chunk of code");
+    let size = u32::from_le_bytes(bytes[code + 8..code + 12].try_into().unwrap()) as usize;
+    bytes.drain(code..code + size);
+    let report = open(bytes);
+    let words = only(&report, Flaw::Damage);
+    assert!(words.ends_with("rows whose code is not in it: its end was cut off"), "{words}");
+    assert_eq!(report.flaws, 1, "{report}");
+}

@@ -50,7 +50,8 @@ impl<'t, 'r> ThreadCheck<'t, 'r> {
         self.check_boundary(step);
         let instruction = self.check_instruction(step);
         self.check_order(step);
-        let is_call = instruction.is_some_and(|it| matches!(Class::of(&it), Class::Call { .. }));
+        // What is not known to be anything else may have been a call.
+        let is_call = instruction.is_none_or(|it| matches!(Class::of(&it), Class::Call { .. }));
         self.last =
             Some(Last { call: step.call, n: step.n, depth: step.depth, descends: u32::from(is_call) });
         self.control = Control::At(step.next);

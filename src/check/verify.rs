@@ -28,6 +28,12 @@ pub fn verify(trace: &Trace) -> Report {
         calls += check.calls;
     }
     check_counts(trace, calls, &mut report);
+    report.unclosed = trace.is_unclosed();
+    if report.unclosed && report.code_missing > 0 {
+        // Code stands in the file before the first row that needs it, so a tracer that was killed leaves no such row.
+        let found = format!("{} rows whose code is not in it: its end was cut off", report.code_missing);
+        report.add(whole(Flaw::Damage, "a whole file", &found));
+    }
     for damage in trace.damage() {
         match damage.cause {
             DamageCause::Hole => report.holes += 1,

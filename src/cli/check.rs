@@ -8,6 +8,7 @@ use clap::Args;
 use super::exit::{self, Failure, Outcome};
 use super::{list, stdout};
 use crate::check::verify::verify;
+use crate::listing::debug_names::add_debug_names;
 
 #[derive(Debug, Args)]
 #[command(
@@ -26,7 +27,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let report = verify(&list::open(&arguments.file)?);
+    let mut trace = list::open(&arguments.file)?;
+    add_debug_names(&mut trace);
+    let report = verify(&trace);
     if !arguments.quiet {
         stdout::print(exit::USAGE, |out| writeln!(out, "{report}"))?;
     }

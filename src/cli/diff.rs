@@ -1,12 +1,13 @@
 //! `overstep diff A B`: where two traces part.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::exit::{self, Failure, Outcome};
 use super::list::open;
-use super::presentation::Color;
+use super::presentation::{Color, damage};
 use super::stdout;
 use crate::listing::diff::{compare, write};
 use crate::listing::palette::Palette;
@@ -33,6 +34,12 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
+    for (path, trace) in [(&arguments.a, &a), (&arguments.b, &b)] {
+        for notice in damage(trace).unwrap_or_default() {
+            // A closed standard error changes nothing about the comparison.
+            let _ = writeln!(io::stderr(), "overstep: `{}`: {notice}", path.display());
+        }
+    }
     let palette = if arguments.color.on_stdout() { Palette::TERMINAL } else { Palette::PLAIN };
     let result = compare(&a, &b, arguments.context);
     stdout::print(exit::USAGE, |out| write(&result, &a, &b, palette, out))?;

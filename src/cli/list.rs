@@ -1,6 +1,6 @@
 //! `overstep list FILE`: a trace in every format.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,8 +10,10 @@ use super::golden;
 use super::presentation::Presentation;
 use super::selection::Selection;
 use super::stdout;
+use crate::listing::debug_names::add_debug_names;
 use crate::listing::options::Options;
 use crate::listing::palette::Palette;
+use crate::listing::unselected::unselected;
 use crate::record::reader::{ReadError, Trace};
 
 #[derive(Debug, Args)]
@@ -47,8 +49,15 @@ Exit status: 0 listed, or as GOLDEN; 1 not as GOLDEN; 2 used wrongly, or unable 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let presentation = &arguments.presentation;
     presentation.check(exit::USAGE)?;
-    let trace = open(&arguments.file)?;
+    let mut trace = open(&arguments.file)?;
+    if !presentation.stable {
+        add_debug_names(&mut trace);
+    }
     let options = Options { selection: (&arguments.selection).into(), ..presentation.options(&trace, true) };
+    if let Some(notice) = unselected(&trace, &options.selection) {
+        // A closed standard error changes nothing about the listing.
+        let _ = writeln!(io::stderr(), "overstep: {notice}");
+    }
     if let Some(path) = &arguments.check {
         return golden::check(path, |out| {
             presentation.write(&trace, &Options { palette: Palette::PLAIN, ..options }, out)

@@ -12,7 +12,7 @@ use crate::listing::column::Column;
 use crate::listing::options::{self, Options};
 use crate::listing::palette::Palette;
 use crate::listing::source::{Remap, Sources};
-use crate::listing::{csv, html, json, markdown, text};
+use crate::listing::{csv, html, json, markdown, text, text_frame};
 use crate::record::reader::Trace;
 
 #[derive(Clone, Debug, Args)]
@@ -34,7 +34,8 @@ pub struct Presentation {
     /// The same bytes in every run: addresses by region, and ? for what the kernel, a clock or chance decides
     #[arg(long)]
     pub stable: bool,
-    /// Head the rows with the source lines they come from, inlined functions too; needs debug information (-g)
+    /// Head the rows with the source lines they come from, inlined functions too; needs debug information (-g). The column
+    /// `source` implies it
     #[arg(long)]
     pub source: bool,
     /// Look for source files of folder FROM in TO
@@ -111,6 +112,12 @@ impl Presentation {
             )
             .next("overstep list FILE --format json | jq '{n, text}' picks fields"));
         }
+        if self.columns.contains(&Column::Markers) && self.format != Format::Csv {
+            return Err(Failure::new(
+                status,
+                "only CSV has a column of markers; in the other formats each is a row of its own",
+            ));
+        }
         if !self.columns.is_empty() && self.format == Format::Html {
             return Err(Failure::new(
                 status,
@@ -120,11 +127,16 @@ impl Presentation {
         Ok(())
     }
 
+    /// A column of source lines wants them, too.
+    fn wants_source(&self) -> bool {
+        self.source || self.columns.contains(&Column::Source)
+    }
+
     /// How a listing on standard output is to look: that decides about colours. `summary` ends it with one.
     #[must_use]
     pub fn options(&self, trace: &Trace, summary: bool) -> Options {
         Options {
-            source: self.source.then(|| Rc::new(Sources::of(trace, &self.remap))),
+            source: self.wants_source().then(|| Rc::new(Sources::of(trace, &self.remap))),
             syntax: self.syntax.into(),
             palette: self.palette(self.color.on_stdout()),
             summary,
@@ -149,9 +161,12 @@ impl Presentation {
             (Format::Html, _) => html::write(trace, options, out),
         };
         out.flush()?;
-        let missing = options.source.iter().flat_map(|source| source.notices());
+        let mut notices: Vec<String> = options.source.iter().flat_map(|source| source.notices()).collect();
+        if matches!(self.format, Format::Csv | Format::Json) {
+            notices.extend(damage(trace)?);
+        }
         // A closed standard error changes nothing about the listing.
-        missing.for_each(|notice| _ = writeln!(io::stderr(), "overstep: {notice}"));
+        notices.iter().for_each(|notice| _ = writeln!(io::stderr(), "overstep: {notice}"));
         summary
     }
 
@@ -159,6 +174,13 @@ impl Presentation {
     pub fn palette(&self, coloured: bool) -> Palette {
         if coloured { Palette::TERMINAL } else { Palette::PLAIN }
     }
+}
+
+/// What formats for people say of a damaged file in the listing itself.
+pub fn damage(trace: &Trace) -> io::Result<Vec<String>> {
+    let mut text = Vec::new();
+    text_frame::write_damage(trace, &Palette::PLAIN, &mut text)?;
+    Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
 }
 
 impl From<Syntax> for options::Syntax {

@@ -10,7 +10,7 @@ use crate::listing::selection;
 #[command(next_help_heading = "Which rows")]
 pub struct Selection {
     /// Rows by number: `10..50`, `10..`, `..50` or `7`, ends included
-    #[arg(long, value_name = "FROM..TO", value_delimiter = ',', value_parser = range)]
+    #[arg(long, value_name = "FROM..TO", value_delimiter = ',', value_parser = from_one)]
     range: Vec<RangeInclusive<u64>>,
     /// Rows in these functions: names or globs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -75,6 +75,12 @@ fn positive(text: &str) -> Result<usize, String> {
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{error}")),
     }
+}
+
+/// A range of numbers that start at 1.
+fn from_one(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let numbers = range(text)?;
+    if *numbers.end() == 0 { Err("rows are counted from 1".to_owned()) } else { Ok(numbers) }
 }
 
 fn range(text: &str) -> Result<RangeInclusive<u64>, String> {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::exit::{self, Failure, Outcome};
 use super::stdout;
 use super::target::{self, Line, Source, functions_at, inlined_everywhere};
+use crate::image::dwarf::separate;
 use crate::image::elf::Elf;
 use crate::image::elf_symbols::SymbolKind;
 use crate::image::function::{FunctionPattern, Place, find, find_at, nearest};
@@ -85,11 +86,11 @@ fn modules(arguments: &Arguments) -> Result<Vec<(PathBuf, SymbolTable)>, Failure
     };
     let elf = Elf::open(&path)
         .map_err(|error| Failure::new(exit::USAGE, format_args!("`{}`: {error}", path.display())))?;
-    let mut modules = vec![(path.clone(), SymbolTable::of(&elf))];
+    let mut modules = vec![(path.clone(), separate::symbols(&elf, &path))];
     if let Some(interpreter) = elf.interpreter().filter(|_| arguments.libs) {
         let libraries = target::libraries(Path::new(interpreter), &path).found.into_iter();
         modules.extend(libraries.filter_map(|path| {
-            let table = SymbolTable::of(&Elf::open(&path).ok()?);
+            let table = separate::symbols(&Elf::open(&path).ok()?, &path);
             Some((path, table))
         }));
     }

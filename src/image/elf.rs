@@ -68,6 +68,11 @@ impl Elf {
     /// [`ElfError`]: the file cannot be opened, or what it holds is no sound ELF file.
     pub fn open(path: &Path) -> Result<Self, ElfError> {
         let failed = |source| ElfError::Open { path: path.to_path_buf(), source };
+        // To open a FIFO waits for its writer.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            let kind = std::io::ErrorKind::InvalidInput;
+            return Err(failed(std::io::Error::new(kind, "no regular file")));
+        }
         Self::from_file(&File::open(path).map_err(failed)?, path)
     }
 

@@ -48,6 +48,21 @@ pub(super) fn candidates(elf: &Elf) -> Vec<Candidate> {
     found
 }
 
+/// The symbols of `debug`, the separate debug file of `elf`: of the same addresses, but without the code.
+pub(super) fn kept_for(elf: &Elf, debug: &Elf) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    if let Some((table, names)) = symtab(debug) {
+        collect(&table, names, &Code::of(elf), &mut found);
+    }
+    found
+}
+
+/// Whether the file has the linker's symbols, not only those that the loader needs.
+#[must_use]
+pub fn has_symtab(elf: &Elf) -> bool {
+    symtab(elf).is_some()
+}
+
 fn symtab(elf: &Elf) -> Option<(Symtab<'_>, &[u8])> {
     let header = elf.sections().iter().find(|s| s.sh_type == SHT_SYMTAB)?;
     let names = elf.sections().get(header.sh_link as usize)?;

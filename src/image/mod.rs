@@ -26,6 +26,7 @@ pub mod operands;
 mod plt;
 pub mod process;
 pub mod restartable;
+pub mod slots;
 pub mod static_successor;
 pub mod successor;
 pub mod symbols;

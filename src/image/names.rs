@@ -46,10 +46,10 @@ pub fn cold_part_of(name: &str) -> Option<&str> {
 }
 
 /// The name as its language writes it: Rust paths without the hash, C++ with parameters; any other unchanged.
-/// The suffixes of clones stay behind it.
+/// The suffixes of clones stay behind it, and so does what tells a stub from its function (`_Znwm@plt`).
 #[must_use]
 pub fn demangle(raw: &str) -> Cow<'_, str> {
-    let base = base(raw);
+    let base = base(strip_version(raw));
     let suffix = &raw[base.len()..];
     match demangle_base(base) {
         Some(name) => Cow::Owned(name + suffix),
@@ -148,6 +148,8 @@ mod tests {
         assert_eq!(demangle("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
         assert_eq!(demangle("_ZN2ns3addEii"), "ns::add(int, int)");
         assert_eq!(demangle("_ZN2ns3addEii.cold"), "ns::add(int, int).cold");
+        assert_eq!(demangle("_Znwm@plt"), "operator new(unsigned long)@plt");
+        assert_eq!(demangle("_RNvCs1234_7mycrate3foo@plt"), "mycrate::foo@plt");
         assert_eq!(demangle("gcd"), "gcd");
         assert_eq!(demangle("_start"), "_start");
     }

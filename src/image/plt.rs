@@ -1,18 +1,16 @@
 //! Names for PLT stubs: each jumps through a slot, and a relocation says whose address the slot gets.
 
 use super::decode::{Vendor, decode};
-use super::elf::{Elf, string};
+use super::elf::Elf;
 use super::elf_symbols::{Candidate, SymbolKind};
-use super::names::strip_version;
+use super::slots::{self, Slot};
+use super::symbols::rank;
 use crate::address::{ElfAddr, RuntimeAddr};
 use iced_x86::{Mnemonic, OpKind};
 use std::collections::HashMap;
 
 /// Linkers put stubs here; `.plt.sec` is the second half of the split PLT for CET and MPX.
 const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
-
-/// `R_X86_64_IRELATIVE` (x86-64 psABI, table 4.9): the slot gets what the function at the addend returns.
-const IRELATIVE: u32 = 37;
 
 /// A stub per slot, named `strlen@plt`. `named` are the symbols known so far, for slots without a symbol.
 pub(super) fn stubs(elf: &Elf, named: &[Candidate]) -> Vec<Candidate> {
@@ -74,23 +72,12 @@ fn stub_end(bytes: &[u8], jump_end: usize) -> usize {
 
 /// Address of each slot, and the name behind it.
 fn slots(elf: &Elf, named: &[Candidate]) -> HashMap<u64, String> {
-    let file = elf.file_bytes();
-    let (Some(symbols), Some(names)) = (elf.dynamic().symbols(file), elf.dynamic().strings(file)) else {
-        return HashMap::new();
-    };
-    let mut slots = HashMap::new();
-    for relocation in elf.dynamic().relocations(file).iter().flatten() {
-        let name = if relocation.r_type == IRELATIVE {
-            let target = relocation.r_addend.unwrap_or(0) as u64;
-            named.iter().find(|c| c.address.0 == target).map(|c| c.name.clone())
-        } else {
-            let symbol = symbols.get(relocation.r_sym).filter(|_| relocation.r_sym != 0);
-            let name = symbol.and_then(|s| string(names, s.st_name as u64));
-            name.map(|n| strip_version(&String::from_utf8_lossy(n)).to_owned())
-        };
-        if let Some(name) = name.filter(|n| !n.is_empty()) {
-            slots.insert(relocation.r_offset, name);
+    let name = |slot: Slot| match slot {
+        Slot::Symbol(name) => Some(name),
+        Slot::Address(target) => {
+            let aliases = named.iter().filter(|c| c.address == target);
+            aliases.min_by(|a, b| rank(a).cmp(&rank(b))).map(|c| c.name.clone())
         }
-    }
-    slots
+    };
+    slots::slots(elf).into_iter().filter_map(|(at, slot)| Some((at.0, name(slot)?))).collect()
 }

@@ -1,7 +1,7 @@
 //! The functions of one ELF file: merged, bounded, found by address and by name.
 
 use super::elf::Elf;
-use super::elf_symbols::{Candidate, Code, SymbolKind, candidates};
+use super::elf_symbols::{Candidate, Code, SymbolKind, candidates, kept_for};
 use super::names;
 use super::plt;
 use crate::address::ElfAddr;
@@ -66,7 +66,18 @@ impl SymbolTable {
     /// Reads `.symtab`, `.dynsym` and the PLT. A file without symbols gives an empty table.
     #[must_use]
     pub fn of(elf: &Elf) -> Self {
+        Self::from_candidates(elf, candidates(elf))
+    }
+
+    /// The same with the names of `debug`, the separate debug file of `elf`, which keeps the `.symtab` that was stripped.
+    #[must_use]
+    pub fn with_debug(elf: &Elf, debug: &Elf) -> Self {
         let mut found = candidates(elf);
+        found.extend(kept_for(elf, debug));
+        Self::from_candidates(elf, found)
+    }
+
+    fn from_candidates(elf: &Elf, mut found: Vec<Candidate>) -> Self {
         let stubs = plt::stubs(elf, &found);
         found.extend(stubs);
         Self::merge(found, Code::of(elf))
@@ -191,14 +202,25 @@ fn cold_parts(symbols: &[Symbol]) -> HashMap<String, Vec<usize>> {
     cold
 }
 
-/// Lower is better: exported before local, public before reserved names, sized, typed, whole functions before
-/// their parts, then short and in alphabetical order, so that the choice does not hang on the table's order.
-fn rank(c: &Candidate) -> impl Ord + '_ {
+/// Lower is better: what callers ask for before the code that chooses it, exported before local, public before reserved
+/// names, sized, typed, whole functions before their parts, then short and in alphabetical order, so that the choice does
+/// not hang on the table's order.
+pub(super) fn rank(c: &Candidate) -> impl Ord + '_ {
     let underscores = c.name.len() - c.name.trim_start_matches('_').len();
     let mangled = c.name.starts_with("_Z") || c.name.starts_with("_R");
     let underscores = if mangled { 0 } else { underscores };
     let whole = names::base(&c.name).len() == c.name.len();
-    (c.local, underscores, Reverse(c.size > 0), c.kind, Reverse(whole), c.name.len(), c.name.as_str())
+    let chooser = c.kind != SymbolKind::IndirectFunction;
+    (
+        chooser,
+        c.local,
+        underscores,
+        Reverse(c.size > 0),
+        c.kind,
+        Reverse(whole),
+        c.name.len(),
+        c.name.as_str(),
+    )
 }
 
 /// Gives symbols without a size the room up to the next symbol, but never past their section or segment, and

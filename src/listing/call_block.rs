@@ -35,6 +35,7 @@ pub fn write_entry(
     let place = Place::of(trace, at);
     let (function, module) = (place.short(at), place.in_module(at));
     let beside = if function == module { String::new() } else { format!(" ({module})") };
+    let function = entry.chosen.as_deref().unwrap_or_default().to_owned() + &function;
     if let Some(stable) = &entry.stable {
         writeln!(out, "call {}: {name}{function}{end}{beside}, thread {}", entry.call, stable.thread)?;
         let mut line = Line::default();

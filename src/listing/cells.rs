@@ -105,6 +105,8 @@ impl<'t> Cells<'t> {
             Column::Memory => self.push_memory(line, row),
             Column::Syscall => syscall_text::push(line, &self.palette, row, &self.strings),
             Column::Verdict => self.push_verdict(line, row),
+            // They are no part of the row.
+            Column::Markers => {}
         }
     }
 
@@ -177,6 +179,10 @@ impl<'t> Cells<'t> {
     /// What a reader has to know about the row beside what it did.
     fn push_remarks(&self, line: &mut Line, row: &StepRow, start: usize) {
         let Palette { marker, bad, end, .. } = self.palette;
+        if let Some(chosen) = &row.chosen {
+            separate(line, start);
+            line.style(marker).push(chosen).style(end);
+        }
         if row.entry.differs_from_file {
             separate(line, start);
             line.style(marker).push("≠ file").style(end);

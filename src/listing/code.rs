@@ -5,20 +5,25 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iced_x86::{
-    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, NasmFormatter, SymbolResolver,
-    SymbolResult,
+    Formatter, GasFormatter, Instruction, IntelFormatter, MasmFormatter, Mnemonic, NasmFormatter,
+    SymbolResolver, SymbolResult,
 };
 
 use super::hex;
 use super::kind::{Kind, may_return, touches_memory};
+use super::module_files::ModuleFiles;
 use super::options::{Options, Syntax};
-use super::place::{Place, file_name};
+use super::place::{Place, file_name, name_of, shortened};
 use super::source::{Location, Sources};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
 use crate::image::decode::{Vendor, decode};
+use crate::image::names::demangle;
 use crate::record::reader::{CodeBytes, StepEntry, Symbol, Trace};
+
+/// How a slot of the global offset table is named.
+const SLOT: &str = "@got";
 
 /// Instructions kept; a trace of more distinct ones starts the cache afresh, which costs time and no memory.
 const CACHED: usize = 1 << 16;
@@ -56,6 +61,8 @@ pub struct Code {
     pub kind: Kind,
     /// By its operands: reads or writes memory, the stack included.
     pub touches_memory: bool,
+    /// The function that a call or jump leads to through a slot of the global offset table, as the linker has its name.
+    pub through: Option<Rc<str>>,
     /// Where a direct jump leads that stays in its function.
     pub jump_inside: Option<RuntimeAddr>,
     /// The symbol as the linker sees it, where that is not its name.
@@ -84,16 +91,17 @@ pub struct CodeTexts<'t> {
     vendor: Vendor,
     target: Rc<RefCell<Option<Target>>>,
     source: Option<Rc<Sources>>,
+    files: Rc<ModuleFiles>,
     cache: HashMap<RuntimeAddr, Rc<Code>>,
 }
 
 impl<'t> CodeTexts<'t> {
     #[must_use]
-    pub fn new(trace: &'t Trace, options: &Options) -> Self {
+    pub fn new(trace: &'t Trace, options: &Options, files: Rc<ModuleFiles>) -> Self {
         let target = Rc::default();
         let source = options.source.clone();
         let formatter = formatter(options.syntax, Rc::clone(&target));
-        Self { trace, formatter, vendor: vendor_of(trace), target, source, cache: HashMap::new() }
+        Self { trace, formatter, vendor: vendor_of(trace), target, source, files, cache: HashMap::new() }
     }
 
     /// The instruction that `step` retired.
@@ -122,7 +130,8 @@ impl<'t> CodeTexts<'t> {
             None => said(step.bytes.len(), "(bad)"),
         };
         let hit = self.trace.symbol(step.address);
-        let raw_symbol = hit.filter(|hit| hit.symbol.raw != hit.symbol.name).map(|hit| &*hit.symbol.raw);
+        let raw_symbol = hit.filter(|hit| hit.symbol.raw != name_of(hit.symbol)).map(|hit| &*hit.symbol.raw);
+        let through = decoded.as_ref().filter(|it| leads_on(it)).and_then(|it| self.slot_of(it));
         let jump_inside = decoded.as_ref().and_then(|it| self.jump_inside(it, hit?.symbol));
         let place = Place::of(self.trace, step.address);
         let mut hex = String::with_capacity(2 * length);
@@ -144,6 +153,7 @@ impl<'t> CodeTexts<'t> {
             may_return: decoded.as_ref().is_none_or(may_return),
             kind: decoded.as_ref().map_or(Kind::Other, Kind::of),
             touches_memory: decoded.as_ref().is_some_and(touches_memory),
+            through: through.map(Into::into),
             jump_inside,
             instruction: decoded,
             raw_symbol: raw_symbol.map(|raw| visible(raw).into()),
@@ -180,6 +190,15 @@ impl<'t> CodeTexts<'t> {
         text
     }
 
+    /// What the slot of the global offset table leads to that the instruction reads.
+    fn slot_of(&self, instruction: &Instruction) -> Option<String> {
+        if !instruction.is_ip_rel_memory_operand() || instruction.mnemonic() == Mnemonic::Lea {
+            return None;
+        }
+        let module = self.trace.module(RuntimeAddr(instruction.ip()))?;
+        self.files.slot(module, RuntimeAddr(instruction.ip_rel_memory_address()))
+    }
+
     /// The address that the instruction names relative to itself: a branch target or RIP-relative memory.
     fn target_of(&self, instruction: &Instruction) -> Option<Target> {
         let address = match instruction.near_branch_target() {
@@ -187,6 +206,10 @@ impl<'t> CodeTexts<'t> {
             0 => return None,
             target => target,
         };
+        if let Some(slot) = self.slot_of(instruction) {
+            let name = visible(&demangle(&slot)).into_owned() + SLOT;
+            return Some(Target { address, short: shortened(&name, NAME), name });
+        }
         let at = RuntimeAddr(address);
         let mut place = Place::of(self.trace, at);
         if place == Place::default() {
@@ -199,6 +222,11 @@ impl<'t> CodeTexts<'t> {
         let short = place.in_symbol_within(NAME).unwrap_or_else(|| place.in_module_within(MODULE_NAME, at));
         Some(Target { address, name, short })
     }
+}
+
+/// Whether control goes where the operand says.
+fn leads_on(instruction: &Instruction) -> bool {
+    matches!(Kind::of(instruction), Kind::Call | Kind::Jump)
 }
 
 #[derive(Clone)]

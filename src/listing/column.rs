@@ -24,11 +24,13 @@ pub enum Column {
     Memory,
     Syscall,
     Verdict,
+    /// What happened since the step before: a column of CSV alone, where no row can stand between two steps.
+    Markers,
 }
 
 impl Column {
     /// Every column, in the order of a listing that has them all.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Ordinal,
         Self::Call,
         Self::Thread,
@@ -45,6 +47,7 @@ impl Column {
         Self::Memory,
         Self::Syscall,
         Self::Verdict,
+        Self::Markers,
     ];
 
     /// What a text listing shows unless asked for others.
@@ -92,6 +95,7 @@ impl Column {
             Self::Memory => "memory",
             Self::Syscall => "syscall",
             Self::Verdict => "verdict",
+            Self::Markers => "markers",
         }
     }
 
@@ -115,7 +119,7 @@ impl Column {
             Self::Source => 24,
             Self::Instruction => 36,
             Self::Flags => 20,
-            Self::Registers | Self::Memory | Self::Syscall | Self::Changed => 48,
+            Self::Registers | Self::Memory | Self::Syscall | Self::Changed | Self::Markers => 48,
             Self::Verdict => 13,
         }
     }

@@ -1,6 +1,7 @@
 //! Comma-separated values (RFC 4180, lines ended by a line feed): a header, then a record per step.
 //!
-//! What happened between two steps stands in the last field, `markers`, of the later one. What came after a call's last
+//! What happened between two steps stands in the field `markers` of the later one, which is the last unless columns were
+//! chosen with it among them. What came after a call's last
 //! step has a record of its own, in which only the call, the thread and the markers are filled in.
 
 use std::io::{self, Write};
@@ -15,8 +16,6 @@ use super::rows::{Row, StepRow};
 use crate::check::summary::Summary;
 use crate::record::reader::Trace;
 
-/// The name of the last field.
-const MARKERS: &str = "markers";
 /// Between two markers of one field.
 const BETWEEN: &str = "; ";
 
@@ -64,6 +63,9 @@ fn columns(options: &Options) -> Vec<Column> {
         let symbol = columns.iter().position(|column| *column == Column::Symbol);
         columns.insert(symbol.map_or(0, |at| at + 1), Column::Source);
     }
+    if !columns.contains(&Column::Markers) {
+        columns.push(Column::Markers);
+    }
     columns
 }
 
@@ -83,11 +85,11 @@ struct Records<'t> {
 impl Records<'_> {
     fn write_header(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.record.clear();
-        for column in &self.columns {
+        for (i, column) in self.columns.iter().enumerate() {
+            self.record.push_str(if i == 0 { "" } else { "," });
             self.record.push_str(column.name());
-            self.record.push(',');
         }
-        writeln!(out, "{}{MARKERS}", self.record)
+        writeln!(out, "{}", self.record)
     }
 
     fn hold(&mut self, words: &str, call: u64, thread: u64) {
@@ -104,13 +106,14 @@ impl Records<'_> {
             return Ok(());
         };
         self.record.clear();
-        for column in &self.columns {
+        for (i, column) in self.columns.iter().enumerate() {
+            self.record.push_str(if i == 0 { "" } else { "," });
             match column {
                 Column::Call => self.record.push_str(&call.to_string()),
                 Column::Thread => self.record.push_str(&thread.to_string()),
+                Column::Markers => push_field(&mut self.record, &self.markers),
                 _ => {}
             }
-            self.record.push(',');
         }
         self.end_record(out)
     }
@@ -118,17 +121,20 @@ impl Records<'_> {
     fn write_step(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
         self.thread = row.stable.as_ref().map_or(u64::from(row.entry.thread), |stable| stable.thread);
         self.record.clear();
-        for column in &self.columns {
+        for (i, column) in self.columns.iter().enumerate() {
+            self.record.push_str(if i == 0 { "" } else { "," });
+            if *column == Column::Markers {
+                push_field(&mut self.record, &self.markers);
+                continue;
+            }
             self.cell.clear();
             self.cells.push(&mut self.cell, *column, row);
             push_field(&mut self.record, self.cell.as_str());
-            self.record.push(',');
         }
         self.end_record(out)
     }
 
     fn end_record(&mut self, out: &mut impl Write) -> io::Result<()> {
-        push_field(&mut self.record, &self.markers);
         self.record.push('\n');
         self.markers.clear();
         self.waiting = None;

@@ -40,7 +40,9 @@ impl Ending {
                 format!("killed by signal {signal} {name}; the trace ends here, {place}")
             }
             Self::Unclosed => {
-                format!("the trace ends here, {place}: overstep was killed or is still running")
+                format!(
+                    "the trace ends here, {place}: overstep was killed or is still running, or its file was cut"
+                )
             }
             Self::Unsaid => format!("lost: nothing says how this call ended {place}"),
             Self::Damaged => format!("the trace ends here, {place}: its file is cut or damaged"),

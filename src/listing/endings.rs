@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::golden::{compare, json_of, leak, text_of};
+use super::golden::{compare, json_of, leak, mixed, text_of};
 use super::options::Options;
+use super::{html, markdown};
 use crate::check::synthetic::{Synthetic, THREAD, at, gcd_call};
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
@@ -59,7 +60,8 @@ fn a_trace_that_was_not_closed_claims_nothing_about_the_process() {
     let last = last_marker(&cut_off().read());
     assert_eq!(
         last["text"],
-        "the trace ends here, after step 1 at gcd (a.out+0x1139): overstep was killed or is still running"
+        "the trace ends here, after step 1 at gcd (a.out+0x1139): overstep was killed or is still running, or its \
+         file was cut"
     );
     assert_eq!((last.get("status"), last.get("signal")), (None, None));
 }
@@ -75,6 +77,55 @@ fn a_file_that_was_cut_is_not_taken_for_a_killed_tracer() {
     let lines = json_of(&Trace::from_bytes(bytes).unwrap(), &Options::default());
     let first = lines.lines().find(|line| line.contains("the trace ends here")).unwrap();
     assert!(first.contains("gcd (a.out+0x1139): its file is cut or damaged"), "{first}");
+}
+
+/// Files that end where a chunk does, with every call of theirs returned.
+#[test]
+fn a_file_that_was_cut_between_two_chunks_says_so_in_every_format() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |name: &str, bytes: Vec<u8>| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Trace::open(path).unwrap()
+    };
+    let words = "the file has no end: rows and code may be missing; it was cut, or overstep was killed or is still running";
+    let options = Options::default();
+    for (trace, is_cut) in [
+        (open("cut", gcd_call().bytes()), true),
+        (open("whole", gcd_call().closed_bytes(0)), false),
+        (gcd_call().read(), false),
+    ] {
+        assert_eq!(trace.is_unclosed(), is_cut);
+        assert_eq!(text_of(&trace, &options).contains(words), is_cut);
+        let mut pages = [Vec::new(), Vec::new()];
+        markdown::write_tables(&trace, &options, &mut pages[0]).unwrap();
+        html::write(&trace, &options, &mut pages[1]).unwrap();
+        for page in pages {
+            assert_eq!(String::from_utf8(page).unwrap().contains(words), is_cut);
+        }
+        let lines = json_of(&trace, &options);
+        let summary: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        assert_eq!(summary.get("unclosed"), is_cut.then_some(&json!(true)));
+    }
+}
+
+#[test]
+fn what_ran_when_the_process_was_killed_did_not_come_back() {
+    let mut trace = Synthetic::new();
+    trace.enter(THREAD, 1, 0x1168);
+    trace.step(0x1030, |r| r.general[RSP] -= 8, |_| {});
+    trace.marker(Marker::Native { target: at(0x1030), resume: at(0x116d) });
+    let native = |trace: &Trace| {
+        let text = text_of(trace, &Options::default());
+        text.lines().find_map(|line| line.split_once("native: ").map(|(_, words)| words.to_owned())).unwrap()
+    };
+    let never = "puts@plt (a.out+0x1030), which did not come back";
+    assert_eq!(native(&trace.read_closed(SIGKILL)), never);
+    trace.marker(Marker::Exit { status: 3 });
+    assert_eq!(native(&trace.read_closed(STATUS_3)), never);
+    let back = "puts@plt (a.out+0x1030), stepped again from work+0xd";
+    assert_eq!(native(&unreturned().read_closed(STATUS_3)), back, "a leave is a return");
+    assert!(native(&mixed().read()).ends_with(back));
 }
 
 #[test]

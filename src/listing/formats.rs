@@ -132,6 +132,17 @@ fn each_csv_record_has_all_fields() {
 }
 
 #[test]
+fn the_field_of_markers_is_a_column_like_others() {
+    let columns = vec![Column::Markers, Column::Ordinal];
+    let csv = csv_of(&mixed().read(), &Options { columns, ..Options::default() });
+    let lines: Vec<_> = csv.lines().collect();
+    assert_eq!(lines[0], "markers,n");
+    assert!(lines[4].starts_with("\"native: puts@plt") && lines[4].ends_with("\",4"), "{csv}");
+    let last = lines.iter().rev().find(|line| line.contains("leave")).unwrap();
+    assert!(last.ends_with(','), "a record of markers alone has no number: {last}");
+}
+
+#[test]
 fn selections_keep_a_calls_frame() {
     let trace = mixed().read();
     let listed = |selection: Selection| {

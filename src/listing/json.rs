@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::json_lines::{HeaderLine, MarkerLine, SummaryLine};
+use super::json_registers::RegisterStates;
 use super::json_stable::{StableHeaderLine, StableSummaryLine};
 use super::json_step::StepLine;
 use super::options::{Options, Values};
@@ -29,17 +30,24 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
         Values::Stable => out.put(&StableHeaderLine::new(trace))?,
     }
     let mut rows = Shown::new(trace, options);
+    let mut states = RegisterStates::default();
     for row in rows.by_ref() {
         match row {
-            Row::Step(row) => out.put(&StepLine::new(&row, trace.header.memory))?,
-            Row::Marker(row) => out.put(&MarkerLine::new(&row))?,
+            Row::Step(row) => {
+                let unseen = states.step(&row);
+                out.put(&StepLine::new(&row, unseen, trace.header.memory))?;
+            }
+            Row::Marker(row) => {
+                states.marker(&row);
+                out.put(&MarkerLine::new(&row))?;
+            }
             Row::Fold(_) => {}
         }
     }
     let summary = rows.finish();
     match options.values {
-        Values::Recorded => out.put(&SummaryLine::new(&summary))?,
-        Values::Stable => out.put(&StableSummaryLine::new(&summary))?,
+        Values::Recorded => out.put(&SummaryLine::new(&summary, trace))?,
+        Values::Stable => out.put(&StableSummaryLine::new(&summary, trace))?,
     }
     Ok(summary)
 }

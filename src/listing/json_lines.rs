@@ -141,10 +141,13 @@ pub struct SummaryLine {
     /// Three significant digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     miss_rate_95: Option<f64>,
+    /// Absent of a trace that was closed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unclosed: bool,
 }
 
 impl SummaryLine {
-    pub fn new(summary: &Summary) -> Self {
+    pub fn new(summary: &Summary, trace: &Trace) -> Self {
         Self {
             entered: summary.entered,
             traced: summary.traced,
@@ -157,6 +160,7 @@ impl SummaryLine {
             lost: summary.lost,
             all_expected: summary.all_expected(),
             miss_rate_95: summary.miss_rate_95().and_then(|rate| format!("{rate:.2e}").parse().ok()),
+            unclosed: trace.is_unclosed(),
         }
     }
 }

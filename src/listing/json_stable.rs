@@ -35,10 +35,13 @@ pub struct StableSummaryLine {
     entered: u64,
     traced: u64,
     steps: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unclosed: bool,
 }
 
 impl StableSummaryLine {
-    pub const fn new(summary: &Summary) -> Self {
-        Self { entered: summary.entered, traced: summary.traced, steps: summary.steps }
+    pub fn new(summary: &Summary, trace: &Trace) -> Self {
+        let Summary { entered, traced, steps, .. } = *summary;
+        Self { entered, traced, steps, unclosed: trace.is_unclosed() }
     }
 }

@@ -35,7 +35,13 @@ pub struct StepLine<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     differs_from_file: bool,
     text: &'a str,
+    /// Where it leads to the code that the loader chose for a function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<&'a str>,
     count: u64,
+    /// Registers at its start that the lines before do not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<RegisterMap>,
     #[serde(skip_serializing_if = "Option::is_none")]
     regs: Option<RegisterMap>,
     /// Of stable rows, which know of some flags only.
@@ -141,8 +147,9 @@ impl SyscallObject {
 }
 
 impl<'a> StepLine<'a> {
-    /// `memory` says whether the trace records operands: a row without any then states an empty list.
-    pub fn new(row: &'a StepRow, memory: bool) -> Self {
+    /// `unseen` are registers at its start that no line before has told. `memory` says whether the trace records operands: a
+    /// row without any then states an empty list.
+    pub fn new(row: &'a StepRow, unseen: Option<RegisterMap>, memory: bool) -> Self {
         let (step, code) = (&row.entry, &*row.code);
         let module = code.place.module.as_ref();
         let symbol = code.place.symbol.as_ref();
@@ -182,7 +189,9 @@ impl<'a> StepLine<'a> {
             bytes: &code.hex,
             differs_from_file: step.differs_from_file,
             text: stable.and_then(|it| it.instruction.as_deref()).unwrap_or(&code.text),
+            chosen: row.chosen.as_deref(),
             count: step.count.unwrap_or(1),
+            before: unseen.filter(|_| stable.is_none()),
             regs,
             flags,
             memory: memory.then(|| stable.map_or_else(own, words)),

@@ -151,16 +151,23 @@ impl Tables<'_> {
             Row::Marker(MarkerRow {
                 occasion: Occasion::Recorded(Marker::Enter { registers, .. }),
                 stable,
+                chosen,
                 ..
             }) => {
                 self.line.push_str(&format!("**Call {call}:** "));
                 let place = Place::of(self.trace, registers.rip);
-                push_code(&mut self.line, &place.short(registers.rip));
+                let chosen = chosen.as_deref().unwrap_or_default();
+                push_code(&mut self.line, &(chosen.to_owned() + &place.short(registers.rip)));
                 match stable {
                     Some(stable) => self.push_arguments(stable.registers.iter().cloned()),
                     None => {
-                        let name = |index: usize| (GENERAL_NAMES[index], hex::hex(registers.general[index]));
-                        self.push_arguments(ARGUMENTS.into_iter().map(name));
+                        let arguments = ARGUMENTS.map(|index| {
+                            let value = registers.general[index];
+                            let text =
+                                self.cells.string(value).map_or(String::new(), |text| format!(" {text}"));
+                            (GENERAL_NAMES[index], hex::hex(value) + &text)
+                        });
+                        self.push_arguments(arguments.into_iter());
                     }
                 }
             }

@@ -43,7 +43,7 @@ pub fn text(trace: &Trace, marker: &Marker) -> String {
         Marker::Fault { signal, address } => {
             format!("fault {signal} {} at {}", names::signal(signal), full(address))
         }
-        Marker::Native { target, resume } => native(&full(target), resume, short),
+        Marker::Native { target, resume } => native(&full(target), Back::of(resume), short),
         Marker::Rseq { start, end } => {
             format!("rseq critical section {} – {}, run natively", full(start), short(end))
         }
@@ -127,12 +127,32 @@ pub fn discarded(rax: u64, xmm0: [u8; 16]) -> String {
     format!("leave without a return (longjmp or unwinding), {}", result(rax, xmm0))
 }
 
-/// A stretch out of scope. Of what does not come back by a return, such as longjmp, it is not known where control will be.
+/// How control comes back from a stretch out of scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// By a return, to be stepped again from here.
+    At(RuntimeAddr),
+    /// By another way than a return, such as longjmp: it is not known where to.
+    Elsewhere,
+    /// Not at all: the process ended.
+    Never,
+}
+
+impl Back {
+    /// By what the marker says, which was written when control left.
+    #[must_use]
+    pub const fn of(resume: RuntimeAddr) -> Self {
+        if resume.0 == 0 { Self::Elsewhere } else { Self::At(resume) }
+    }
+}
+
+/// A stretch out of scope.
 #[must_use]
-pub fn native(target: &str, resume: RuntimeAddr, name: impl FnOnce(RuntimeAddr) -> String) -> String {
-    match resume {
-        RuntimeAddr(0) => format!("native: {target}, which comes back elsewhere"),
-        resume => format!("native: {target}, stepped again from {}", name(resume)),
+pub fn native(target: &str, back: Back, name: impl FnOnce(RuntimeAddr) -> String) -> String {
+    match back {
+        Back::At(resume) => format!("native: {target}, stepped again from {}", name(resume)),
+        Back::Elsewhere => format!("native: {target}, which comes back elsewhere"),
+        Back::Never => format!("native: {target}, which did not come back"),
     }
 }
 

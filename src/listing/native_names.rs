@@ -1,89 +1,140 @@
-//! What ran out of scope, by name.
+//! Functions that a trace does not name: what ran out of scope, and what the loader chose for this CPU.
 //!
 //! A trace holds the symbols of code that was stepped into. What was only called has its name in its module's file.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::rc::Rc;
 
-use super::markers;
-use super::place::Place;
+use super::leaving::{LINKAGE, Way};
+use super::markers::{self, Back};
+use super::module_files::ModuleFiles;
+use super::place::{Place, name_of};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
-use crate::image::elf::Elf;
 use crate::image::elf_symbols::SymbolKind;
-use crate::image::symbols::{Symbol, SymbolTable};
-use crate::record::reader::{Module, Trace};
+use crate::image::function::{FunctionPattern, Place as Asked, find, name_matches};
+use crate::image::names::demangle;
+use crate::image::symbols::Symbol;
+use crate::record::reader::Trace;
 
-/// How a call through the linkage table is named.
-const LINKAGE: &str = "@plt";
 /// How a function is named that the loader chooses for this CPU (STT_GNU_IFUNC).
 const INDIRECT: &str = "@ifunc";
 
-/// The symbol tables of modules that were called into, by module id; `None` for a file that is gone or another one.
-#[derive(Default)]
+/// What is known of functions by now.
 pub struct NativeNames {
-    tables: HashMap<u32, Option<SymbolTable>>,
+    files: Rc<ModuleFiles>,
     known: HashMap<RuntimeAddr, Place>,
-    /// Whether what was called, and where that led, are an indirect function and what was chosen.
-    indirect: HashMap<(RuntimeAddr, RuntimeAddr), bool>,
+    /// Whether what was asked for by name is an indirect function, and what was reached its choice.
+    chosen: HashMap<(Rc<str>, RuntimeAddr), bool>,
+    /// By entry, what was asked for.
+    entries: HashMap<RuntimeAddr, Option<Rc<str>>>,
 }
 
 impl NativeNames {
-    /// A `native` marker in words. Behind a call through the linkage table, which may lead to the dynamic linker first,
-    /// what was `called` stands before where control left.
-    pub fn text(
-        &mut self,
-        trace: &Trace,
-        called: RuntimeAddr,
-        target: RuntimeAddr,
-        resume: RuntimeAddr,
-    ) -> String {
+    #[must_use]
+    pub fn new(files: Rc<ModuleFiles>) -> Self {
+        Self { files, known: HashMap::new(), chosen: HashMap::new(), entries: HashMap::new() }
+    }
+
+    /// A `native` marker in words.
+    pub fn text(&mut self, trace: &Trace, way: &Way, target: RuntimeAddr, back: Back) -> String {
         let left = self.place(trace, target).full(target);
-        let linkage = trace.symbol(called).filter(|hit| hit.symbol.name.ends_with(LINKAGE));
-        let left = match linkage.filter(|_| called != target) {
-            // The agent stands in front of what was called, and is no module of the program's.
-            Some(hit) if trace.module(target).is_none() => visible(&hit.symbol.name).to_string(),
-            Some(hit) => {
-                let name = &hit.symbol.name;
-                let function = name.trim_end_matches(LINKAGE);
-                let chosen = if self.is_chosen(trace, function, called, target) {
-                    format!("{}{INDIRECT} → ", visible(function))
+        let stub = |at: RuntimeAddr| trace.symbol(at).filter(|hit| hit.symbol.raw.ends_with(LINKAGE));
+        let left = match way {
+            Way::Slot(raw) => {
+                // The agent stands in front of what was called, and is no module of the program's.
+                if trace.module(target).is_none() {
+                    visible(&demangle(raw)).into_owned()
                 } else {
-                    String::new()
-                };
-                format!("{} → {chosen}{left}", visible(name))
+                    self.choice(trace, raw, target).unwrap_or_default() + &left
+                }
             }
-            None => left,
+            Way::Stub(at) | Way::Binding(at) => match stub(*at).filter(|_| *at != target) {
+                None => left,
+                Some(hit) => {
+                    let name = name_of(hit.symbol);
+                    let function = visible(name.trim_end_matches(LINKAGE));
+                    let name = visible(&name);
+                    if trace.module(target).is_none() {
+                        name.into_owned()
+                    } else if matches!(way, Way::Binding(_)) {
+                        format!("{name} → {function} (bound on this call)")
+                    } else {
+                        let raw = hit.symbol.raw.trim_end_matches(LINKAGE);
+                        format!("{name} → {}{left}", self.choice(trace, raw, target).unwrap_or_default())
+                    }
+                }
+            },
+            Way::Straight => left,
         };
-        markers::native(&left, resume, |resume| Place::of(trace, resume).short(resume))
+        markers::native(&left, back, |resume| Place::of(trace, resume).short(resume))
+    }
+
+    /// `strlen@ifunc → ` where what was asked for as `raw` is an indirect function and `target` what was chosen.
+    pub fn choice(&mut self, trace: &Trace, raw: &str, target: RuntimeAddr) -> Option<String> {
+        self.is_chosen(trace, raw, target).then(|| format!("{}{INDIRECT} → ", visible(&demangle(raw))))
+    }
+
+    /// The same for an entry at `address`, where one of the functions that were asked for is indirect and this is what was
+    /// chosen; `None` also where it may be another one of them.
+    pub fn entered(&mut self, trace: &Trace, address: RuntimeAddr) -> Option<Rc<str>> {
+        if let Some(known) = self.entries.get(&address) {
+            return known.clone();
+        }
+        let name = self.asked_for(trace, address).map(|name| format!("{name}{INDIRECT} → ").into());
+        self.entries.insert(address, name.clone());
+        name
+    }
+
+    fn asked_for(&self, trace: &Trace, address: RuntimeAddr) -> Option<String> {
+        let asked: Result<Vec<_>, _> =
+            trace.header.functions.iter().map(|asked| FunctionPattern::parse(asked)).collect();
+        let asked = asked.ok()?;
+        let by_own_name = |name: &str| {
+            trace.symbol(address).is_some_and(|hit| hit.offset == 0 && name_matches(name, &hit.symbol.raw))
+        };
+        for pattern in &asked {
+            match &pattern.place {
+                Asked::Name(name) if !by_own_name(name) => {}
+                _ => return None,
+            }
+        }
+        let module = trace.module(address)?;
+        let (file, at) = self.files.symbols_at(trace, address)?;
+        let found: Vec<_> =
+            asked.iter().flat_map(|pattern| find(pattern, file.symbols(), &module.path)).collect();
+        if found.iter().any(|it| it.entry == at) {
+            return None;
+        }
+        let mut indirect = found.iter().filter(|it| it.symbol.kind == SymbolKind::IndirectFunction);
+        let (Some(only), None) = (indirect.next(), indirect.next()) else { return None };
+        Some(visible(&only.symbol.name()).into_owned())
     }
 
     /// Whether `target`'s module has an indirect function of this name, and this is not its own code, which chooses.
-    fn is_chosen(&mut self, trace: &Trace, function: &str, called: RuntimeAddr, target: RuntimeAddr) -> bool {
-        if let Some(known) = self.indirect.get(&(called, target)) {
+    fn is_chosen(&mut self, trace: &Trace, raw: &str, target: RuntimeAddr) -> bool {
+        let key = (Rc::from(raw), target);
+        if let Some(known) = self.chosen.get(&key) {
             return *known;
         }
-        let chosen = trace.module(target).is_some_and(|module| {
-            let table = self.tables.entry(module.id).or_insert_with(|| symbols(module));
+        let chosen = self.files.symbols_at(trace, target).is_some_and(|(file, at)| {
             let is_it = |symbol: &Symbol| {
                 symbol.kind == SymbolKind::IndirectFunction
-                    && symbol.names().any(|name| name == function)
-                    && symbol.address.at(module.bias) != target
+                    && symbol.names().any(|name| name == raw)
+                    && symbol.address != at
             };
-            table.as_ref().is_some_and(|table| table.symbols().iter().any(is_it))
+            file.symbols().symbols().iter().any(is_it)
         });
-        self.indirect.insert((called, target), chosen);
+        self.chosen.insert(key, chosen);
         chosen
     }
 
     fn place(&mut self, trace: &Trace, address: RuntimeAddr) -> &Place {
-        let tables = &mut self.tables;
+        let files = &self.files;
         self.known.entry(address).or_insert_with(|| {
             let mut place = Place::of(trace, address);
-            if let (None, Some(module)) = (&place.symbol, trace.module(address)) {
-                let table = tables.entry(module.id).or_insert_with(|| symbols(module));
-                let found = table.as_ref().and_then(|table| table.at(address.in_elf(module.bias)));
+            if let (None, Some((file, at))) = (&place.symbol, files.symbols_at(trace, address)) {
+                let found = file.symbols().at(at);
                 let found = found.map(|(symbol, offset)| (Rc::from(&*visible(&symbol.name())), offset));
                 // Only a function's first address is one that is called: what lies behind it may be another one's.
                 place.symbol = found.filter(|(_, offset)| *offset == 0);
@@ -91,10 +142,4 @@ impl NativeNames {
             place
         })
     }
-}
-
-fn symbols(module: &Module) -> Option<SymbolTable> {
-    let elf = Elf::open(Path::new(&module.path)).ok()?;
-    let same = !module.build_id.is_empty() && elf.build_id() == Some(&module.build_id[..]);
-    same.then(|| SymbolTable::of(&elf))
 }

@@ -1,11 +1,13 @@
 //! Addresses in the names people know them by: module and offset, symbol and offset.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::hex;
 use super::visible::visible;
 use crate::address::{ElfAddr, RuntimeAddr};
-use crate::record::reader::Trace;
+use crate::image::names::demangle;
+use crate::record::reader::{Symbol, Trace};
 
 /// Where an address lies, as far as the trace says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +25,7 @@ impl Place {
         let module = trace
             .module(address)
             .map(|module| (visible(file_name(&module.path)).into(), address.in_elf(module.bias)));
-        let symbol = trace.symbol(address).map(|hit| (visible(&hit.symbol.name).into(), hit.offset));
+        let symbol = trace.symbol(address).map(|hit| (visible(&name_of(hit.symbol)).into(), hit.offset));
         Self { module, symbol }
     }
 
@@ -83,6 +85,15 @@ impl Place {
             None => self.in_module(address),
         }
     }
+}
+
+/// The symbol's name as its language writes it; traces of older versions hold those of stubs as the linker has them.
+#[must_use]
+pub fn name_of(symbol: &Symbol) -> Cow<'_, str> {
+    if symbol.name == symbol.raw && symbol.name.ends_with("@plt") {
+        return demangle(&symbol.raw);
+    }
+    Cow::Borrowed(&symbol.name)
 }
 
 /// A name in at most `most` columns. The end of a long one says most: `…Iter<T,I>>::from_iter`.

@@ -5,17 +5,20 @@ use std::rc::Rc;
 use super::by_call::{ByCall, call_of, thread_of};
 use super::code::{Code, CodeTexts};
 use super::ending::Ending;
-use super::kind::Kind;
+use super::leaving::Leaving;
 use super::loops::Fold;
-use super::markers;
+use super::markers::{self, Back};
+use super::module_files::ModuleFiles;
 use super::native_names::NativeNames;
 use super::open_call::OpenCall;
 use super::options::{Options, Values};
+use super::place::Place;
+use super::recorded_strings::RecordedStrings;
 use super::stable::{Rewrite, StableMarker, StableRow};
 use crate::address::RuntimeAddr;
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
-use crate::record::reader::{Entry, MarkerEntry, StepEntry, Trace};
+use crate::record::reader::{Boundary, Entry, MarkerEntry, StepEntry, Trace};
 
 /// One line of a listing.
 #[derive(Clone, Debug)]
@@ -32,6 +35,10 @@ pub enum Row {
 pub struct StepRow {
     pub entry: StepEntry,
     pub code: Rc<Code>,
+    /// Where it leads to the code that the loader chose for a function: `strlen@ifunc → __strlen_avx2`.
+    pub chosen: Option<Rc<str>>,
+    /// Of a system call, the strings that arguments point to, as far as the rows before hold them.
+    pub texts: Option<Box<[Option<Rc<str>>; 6]>>,
     /// What it did in words that every run shares, where those are wanted.
     pub stable: Option<Box<StableRow>>,
 }
@@ -54,6 +61,8 @@ pub struct MarkerRow {
     pub occasion: Occasion,
     pub kind: &'static str,
     pub text: String,
+    /// Of an entry into what the loader chose for a function: `strlen@ifunc → `, to stand before its name.
+    pub chosen: Option<Rc<str>>,
     pub stable: Option<Box<StableMarker>>,
 }
 
@@ -90,8 +99,8 @@ pub struct Rows<'t> {
     /// Says rows as every run has them, where that is wanted.
     rewrite: Option<Box<Rewrite<'t>>>,
     native: NativeNames,
-    /// Where the last call led.
-    called: RuntimeAddr,
+    leaving: Leaving,
+    strings: RecordedStrings,
     summary: Summary,
     open: OpenCall,
     /// Read already, and held back by the end of the call before it.
@@ -102,13 +111,15 @@ impl<'t> Rows<'t> {
     #[must_use]
     pub fn new(trace: &'t Trace, options: &Options) -> Self {
         let counters = trace.counters();
+        let files = Rc::new(ModuleFiles::new(options.values));
         Self {
             trace,
             entries: ByCall::new(trace),
-            codes: CodeTexts::new(trace, options),
+            codes: CodeTexts::new(trace, options, Rc::clone(&files)),
             rewrite: (options.values == Values::Stable).then(|| Box::new(Rewrite::new(trace))),
-            native: NativeNames::default(),
-            called: RuntimeAddr(0),
+            native: NativeNames::new(files),
+            leaving: Leaving::default(),
+            strings: RecordedStrings::default(),
             summary: Summary::of_counters(counters.all_entries(), counters.traced),
             open: OpenCall::default(),
             held: None,
@@ -128,15 +139,38 @@ impl<'t> Rows<'t> {
                 self.summary.add_step(entry.verdict);
                 let code = self.codes.of(&entry);
                 let stable = self.rewrite.as_mut().map(|it| Box::new(it.step(&entry, &code)));
-                let row = StepRow { entry, code, stable };
-                if row.code.kind == Kind::Call {
-                    self.called = row.entry.next;
-                }
+                let texts = self.strings.step(&entry).map(Box::new);
+                let chosen = self.chosen(&code, entry.next);
+                let row = StepRow { entry, code, chosen, texts, stable };
+                self.leaving.step(self.trace, &row);
                 self.open.step(&row);
                 Row::Step(row)
             }
-            Entry::Marker(entry) => Row::Marker(self.marker(&entry)),
+            Entry::Marker(entry) => {
+                self.strings.marker(&entry.marker);
+                Row::Marker(self.marker(&entry))
+            }
         }
+    }
+
+    /// What the loader chose, where a row leads there and is followed.
+    fn chosen(&mut self, code: &Code, next: RuntimeAddr) -> Option<Rc<str>> {
+        let raw = code.through.as_ref()?;
+        if self.trace.boundary(next) != Boundary::Start {
+            return None;
+        }
+        let choice = self.native.choice(self.trace, raw, next)?;
+        Some((choice + &Place::of(self.trace, next).short(next)).into())
+    }
+
+    /// Whether the call goes on behind a marker, or its process ended: the next entry is read ahead.
+    fn goes_on(&mut self, call: u64, thread: u32) -> bool {
+        if self.held.is_none() {
+            self.held = self.entries.next();
+        }
+        let next = self.held.as_ref().filter(|entry| (call_of(entry), thread_of(entry)) == (call, thread));
+        let ended = |marker: &Marker| matches!(marker, Marker::Exit { .. } | Marker::Exec);
+        next.is_some_and(|entry| !matches!(entry, Entry::Marker(it) if ended(&it.marker)))
     }
 
     fn marker(&mut self, entry: &MarkerEntry) -> MarkerRow {
@@ -147,15 +181,19 @@ impl<'t> Rows<'t> {
                 (Occasion::Discarded { rax, xmm0 }, markers::discarded(rax, xmm0))
             }
             Marker::Native { target, resume } => {
-                let text = self.native.text(self.trace, self.called, target, resume);
+                let back = if self.goes_on(call, thread) { Back::of(resume) } else { Back::Never };
+                let last = self.open.last.as_ref().map(|(_, address, code)| (*address, &**code));
+                let way = self.leaving.way(self.trace, last, resume);
+                let text = self.native.text(self.trace, &way, target, back);
                 (Occasion::Recorded(marker), text)
             }
             marker => (Occasion::Recorded(marker), markers::text(self.trace, &marker)),
         };
-        if let Marker::Signal { .. } = marker {
-            // What its handler starts was not called by the row before.
-            self.called = RuntimeAddr(0);
-        }
+        self.leaving.marker();
+        let chosen = match marker {
+            Marker::Enter { registers, .. } => self.native.entered(self.trace, registers.rip),
+            _ => None,
+        };
         self.open.marker(&marker);
         let stable = self.rewrite.as_mut().map(|it| it.marker(entry));
         let (stable, words) = stable.map_or((None, None), |(row, words)| (Some(Box::new(row)), words));
@@ -163,7 +201,11 @@ impl<'t> Rows<'t> {
         if let Some(rewrite) = &mut self.rewrite {
             rewrite.rename(markers::addresses(&marker), &mut text);
         }
-        MarkerRow { call, after, thread, occasion, kind: markers::kind(&marker), text, stable }
+        if let Some(chosen) = &chosen {
+            text = text.replacen("enter ", &format!("enter {chosen}"), 1);
+        }
+        let kind = markers::kind(&marker);
+        MarkerRow { call, after, thread, occasion, kind, text, chosen, stable }
     }
 
     /// The end of the call listed last, where nothing in the trace states it.
@@ -182,7 +224,7 @@ impl<'t> Rows<'t> {
             rewrite.rename(last.iter().map(|(_, address, _)| *address), &mut text);
             Box::new(rewrite.cut_off(thread))
         });
-        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text, stable }))
+        Some(Row::Marker(MarkerRow { call, after, thread, occasion, kind, text, chosen: None, stable }))
     }
 }
 

@@ -75,7 +75,7 @@ impl Strings {
 }
 
 /// Bytes as a C string literal; `None` where they are no text.
-fn quoted(bytes: &[u8]) -> Option<String> {
+pub(super) fn quoted(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     let plain = |c: char| !c.is_control() || "\n\t\r".contains(c);
     if text.is_empty() || !text.chars().all(plain) {

@@ -19,6 +19,12 @@ pub enum Argument {
     Pointer,
     /// The address of a C string.
     Text,
+    /// Flags of open(2).
+    Open,
+    /// Protection of memory, as mmap(2) has it.
+    Protection,
+    /// Flags of mmap(2).
+    Mapping,
     /// The address of bytes that the call takes, as many as the next argument says.
     Bytes,
 }
@@ -36,7 +42,7 @@ const SIGNATURES: &[(&str, &str)] = &[
     ("creat", "to"),
     ("dup", "i"),
     ("dup2", "ii"),
-    ("dup3", "iix"),
+    ("dup3", "iif"),
     ("execve", "tpp"),
     ("exit", "i"),
     ("exit_group", "i"),
@@ -56,15 +62,15 @@ const SIGNATURES: &[(&str, &str)] = &[
     ("madvise", "psi"),
     ("mkdir", "to"),
     ("mkdirat", "dto"),
-    ("mmap", "psxxix"),
-    ("mprotect", "psx"),
+    ("mmap", "psrmix"),
+    ("mprotect", "psr"),
     ("munmap", "ps"),
     ("nanosleep", "pp"),
     ("newfstatat", "dtpx"),
-    ("open", "txo"),
-    ("openat", "dtxo"),
+    ("open", "tfo"),
+    ("openat", "dtfo"),
     ("pipe", "p"),
-    ("pipe2", "px"),
+    ("pipe2", "pf"),
     ("poll", "psi"),
     ("ppoll", "psppx"),
     ("pread64", "ipsl"),
@@ -107,6 +113,9 @@ pub fn argument(call: &str, index: usize) -> Argument {
         Some(b'p') => Argument::Pointer,
         Some(b't') => Argument::Text,
         Some(b'b') => Argument::Bytes,
+        Some(b'f') => Argument::Open,
+        Some(b'r') => Argument::Protection,
+        Some(b'm') => Argument::Mapping,
         _ => Argument::Hex,
     }
 }

@@ -1,5 +1,7 @@
 //! A system call as C would write it.
 
+use std::rc::Rc;
+
 use super::hex;
 use super::line::Line;
 use super::palette::Palette;
@@ -7,7 +9,7 @@ use super::rows::StepRow;
 use super::stable::MASKED;
 use super::strings::Strings;
 use super::syscall_signature::{Argument, argument, returns_address};
-use super::{names, syscall_arity, syscall_result};
+use super::{names, syscall_arity, syscall_flags, syscall_result};
 use crate::record::step::Syscall;
 
 /// `write(1, "hello\n", 6) = 6`; nothing where the row is no system call.
@@ -17,7 +19,11 @@ pub fn push(line: &mut Line, palette: &Palette, row: &StepRow, strings: &Strings
     line.style(palette.name).push(&name).style(palette.end).push("(");
     match row.stable.as_ref().and_then(|stable| stable.syscall.as_ref()) {
         Some(arguments) => line.push(&arguments.join(", ")),
-        None => line.push(&arguments(call, strings, &|_| false, &mut |_| None).join(", ")),
+        None => {
+            let none = Default::default();
+            let texts = Texts { constants: strings, recorded: row.texts.as_deref().unwrap_or(&none) };
+            line.push(&arguments(call, &texts, &|_| false, &mut |_| None).join(", "))
+        }
     };
     line.push(")");
     let Some(result) = syscall_result::result(call) else { return };
@@ -31,11 +37,18 @@ pub fn push(line: &mut Line, palette: &Palette, row: &StepRow, strings: &Strings
     line.style(palette.end);
 }
 
+/// Where the strings are that arguments point to.
+pub struct Texts<'a> {
+    pub constants: &'a Strings,
+    /// By argument, what the rows before hold.
+    pub recorded: &'a [Option<Rc<str>>; 6],
+}
+
 /// The arguments that the call takes: masked where `unknown` says so of their index, and by the `name` of what they are the
 /// address of, where there is one.
 pub fn arguments(
     call: &Syscall,
-    strings: &Strings,
+    texts: &Texts<'_>,
     unknown: &dyn Fn(usize) -> bool,
     name_of: &mut dyn FnMut(u64) -> Option<String>,
 ) -> Vec<String> {
@@ -56,9 +69,17 @@ pub fn arguments(
                 Argument::Mode => format!("0{value:o}"),
                 Argument::Pointer | Argument::Text | Argument::Bytes if value == 0 => "NULL".to_owned(),
                 Argument::Text => {
-                    strings.at(value).map_or_else(|| or_hex(name_of(value)), |text| text.to_string())
+                    let text = texts.constants.at(value).or_else(|| texts.recorded[index].clone());
+                    text.map_or_else(|| or_hex(name_of(value)), |text| text.to_string())
                 }
-                Argument::Bytes => strings.buffer(value, length).unwrap_or_else(|| or_hex(name_of(value))),
+                Argument::Bytes => {
+                    let text = texts.constants.buffer(value, length);
+                    let text = text.or_else(|| texts.recorded[index].as_deref().map(str::to_owned));
+                    text.unwrap_or_else(|| or_hex(name_of(value)))
+                }
+                Argument::Open => syscall_flags::open(value),
+                Argument::Protection => syscall_flags::protection(value),
+                Argument::Mapping => syscall_flags::mapping(value),
                 Argument::Hex | Argument::Pointer => or_hex(name_of(value)),
             }
         })

@@ -83,12 +83,13 @@ pub fn write_damage(trace: &Trace, palette: &Palette, out: &mut impl Write) -> i
         0 => {}
         more => writeln!(out, "{bad}damaged: {more} more places{end}")?,
     }
-    // An open call says by itself that the trace was not closed; without any call nothing would.
-    if trace.threads().is_empty() && trace.ending().is_none() && damage.is_empty() {
-        writeln!(
-            out,
-            "{bad}the file ends before the first row: it is cut, or overstep was killed or is still running{end}"
-        )?;
+    if trace.is_unclosed() {
+        let what = if trace.threads().is_empty() {
+            "the file ends before the first row"
+        } else {
+            "the file has no end: rows and code may be missing"
+        };
+        writeln!(out, "{bad}{what}; it was cut, or overstep was killed or is still running{end}")?;
     }
     match holes.len() {
         0 => Ok(()),

@@ -1,6 +1,6 @@
 //! Whether the program has the functions asked for, before it is started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use super::lines::{Line, LineFunction, functions_at};
 use super::refusal::{Image, file_name};
 use crate::address::ElfAddr;
 use crate::cli::exit::{CANNOT_RUN, Failure, OVERSTEP_FAILED};
+use crate::image::dwarf::separate::stripped_symbols;
 use crate::image::elf::Elf;
 use crate::image::elf_symbols::SymbolKind;
 use crate::image::function::{FunctionPattern, Place, find, nearest};
@@ -56,13 +57,15 @@ struct Module {
     path: PathBuf,
     opens_more: bool,
     symbols: SymbolTable,
+    /// Of a stripped file with a separate debug file, what is left of them: all that the agent will know.
+    left: Option<SymbolTable>,
 }
 
 /// What the agent is to look for, and what the user is told before the run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Each as the user wrote it, but for source lines: those have become `module+0xoffset`, since the agent
-    /// reads no debug information.
+    /// Each as the user wrote it, but for source lines and what only a debug file names: those have become
+    /// `module+0xoffset`, since the agent reads no debug information.
     pub patterns: Vec<String>,
     pub notices: Vec<String>,
 }
@@ -90,7 +93,13 @@ pub fn look_up(image: &Image, functions: &[String]) -> Result<Wanted, Failure> {
             }
             continue;
         }
-        wanted.patterns.push(text.clone());
+        // What only a debug file names, the agent cannot find by its name.
+        let addresses: Vec<_> = modules.iter().flat_map(|module| module.by_debug_file(&pattern)).collect();
+        let by_name = || modules.iter().map(|module| matches(&pattern, module).count()).sum::<usize>();
+        if addresses.is_empty() || by_name() > addresses.len() {
+            wanted.patterns.push(text.clone());
+        }
+        wanted.patterns.extend(addresses);
         // An address of the running process is the agent's to judge.
         if matches!(pattern.place, Place::Address(_)) {
             continue;
@@ -127,7 +136,25 @@ fn modules(image: &Image) -> Result<Vec<Module>, Failure> {
 impl Module {
     fn of(path: PathBuf, elf: &Elf) -> Self {
         let opens_more = elf.imports().iter().any(|name| OPENERS.contains(name));
-        Self { path, opens_more, symbols: SymbolTable::of(elf) }
+        match stripped_symbols(elf, &path) {
+            Some(symbols) => Self { path, opens_more, symbols, left: Some(SymbolTable::of(elf)) },
+            None => Self { path, opens_more, symbols: SymbolTable::of(elf), left: None },
+        }
+    }
+
+    /// `module+0xoffset` of each function that the pattern names by the debug file only.
+    fn by_debug_file(&self, pattern: &FunctionPattern) -> Vec<String> {
+        let Some(left) = self.left.as_ref().filter(|_| matches!(pattern.place, Place::Name(_))) else {
+            return Vec::new();
+        };
+        let path = self.path.to_string_lossy();
+        let left: BTreeSet<_> = find(pattern, left, &path).iter().map(|it| it.entry).collect();
+        let found = find(pattern, &self.symbols, &path).into_iter();
+        let found = found.filter(|it| it.symbol.kind != SymbolKind::Plt && !left.contains(&it.entry));
+        // By the file's own name, which the maps of a process show even where a link led to it.
+        let own = self.path.canonicalize();
+        let name = file_name(own.as_deref().unwrap_or(&self.path));
+        found.map(|it| format!("{name}+{}", it.entry)).collect()
     }
 
     fn source(&self) -> Source<'_> {

@@ -15,6 +15,7 @@ use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, NOT_STRICT, OVERSTEP_FAILED, Outcome};
 use crate::cli::presentation::Format;
 use crate::cli::stdout::{self, Written};
+use crate::listing::debug_names::add_debug_names;
 use crate::listing::text_frame;
 use crate::record::reader::Trace;
 use crate::record::shared_control::SharedControl;
@@ -37,10 +38,13 @@ pub fn show(
     ended: Ended,
 ) -> Result<Outcome, Failure> {
     let path = output.path.clone().unwrap_or_else(|| own_descriptor(output));
-    let trace = Trace::open(&path).map_err(|error| {
+    let mut trace = Trace::open(&path).map_err(|error| {
         Failure::new(OVERSTEP_FAILED, format_args!("the trace cannot be read back: {error}"))
             .next("report this with the output of overstep doctor")
     })?;
+    if !arguments.presentation.stable {
+        add_debug_names(&mut trace);
+    }
     // A listing for people that would be all heading is left out; programs get their header and summary.
     let empty = trace.threads().is_empty() && arguments.presentation.format == Format::Text;
     let summary = if output.path.is_some() || empty {

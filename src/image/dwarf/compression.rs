@@ -34,6 +34,26 @@ pub(super) fn decompress(section: &'static str, bytes: &[u8]) -> Result<Vec<u8>,
     Ok(plain)
 }
 
+/// What a section of these bytes holds that is named `.zdebug_…`: `ZLIB`, its size as a big-endian number, zlib (binutils'
+/// `--compress-debug-sections=zlib-gnu`).
+pub(super) fn decompress_gnu(section: &'static str, bytes: &[u8]) -> Result<Vec<u8>, DebugError> {
+    let damaged = |detail: String| DebugError::Section { section, detail };
+    let packed = bytes.strip_prefix(b"ZLIB").and_then(|rest| rest.split_first_chunk::<8>());
+    let Some((size, packed)) = packed else {
+        return Err(damaged("`ZLIB` and a size do not stand at its beginning".to_owned()));
+    };
+    let size = u64::from_be_bytes(*size);
+    if size > LIMIT {
+        return Err(damaged(format!("a size of {size} bytes when decompressed")));
+    }
+    let plain = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, size as usize)
+        .map_err(|error| damaged(format!("zlib: {error}")))?;
+    if plain.len() as u64 != size {
+        return Err(damaged(format!("{} bytes when decompressed, not {size}", plain.len())));
+    }
+    Ok(plain)
+}
+
 fn zstd(packed: &[u8], size: u64) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let mut plain = Vec::new();
     // One byte more than is due shows that there are too many.

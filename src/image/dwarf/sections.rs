@@ -1,6 +1,6 @@
 //! The debug sections of one file, decompressed where they have to be.
 
-use super::compression::decompress;
+use super::compression::{decompress, decompress_gnu};
 use super::error::DebugError;
 use super::info::DebugInfo;
 use crate::image::elf::Elf;
@@ -37,12 +37,21 @@ impl<'e> DebugSections<'e> {
 
 /// Whether the file itself has debug information: not one that was stripped.
 pub(super) fn has_debug_info(elf: &Elf) -> bool {
-    elf.section(SectionId::DebugInfo.name()).is_some_and(|(_, bytes)| !bytes.is_empty())
+    let name = SectionId::DebugInfo.name();
+    [name, &gnu_name(name)].iter().any(|name| elf.section(name).is_some_and(|(_, bytes)| !bytes.is_empty()))
+}
+
+/// The name of a section that an older linker compressed: `.zdebug_info` for `.debug_info`.
+fn gnu_name(name: &str) -> String {
+    name.replacen(".debug", ".zdebug", 1)
 }
 
 fn section<'e>(elf: &'e Elf, id: SectionId) -> Result<Cow<'e, [u8]>, DebugError> {
     match elf.section(id.name()) {
-        None => Ok(Cow::Borrowed(&[])),
+        None => match elf.section(&gnu_name(id.name())) {
+            Some((_, bytes)) => decompress_gnu(id.name(), bytes).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(&[])),
+        },
         Some((header, bytes)) if header.sh_flags & u64::from(SHF_COMPRESSED) != 0 => {
             decompress(id.name(), bytes).map(Cow::Owned)
         }

@@ -2,7 +2,7 @@
 
 use super::inlined::InlineSite;
 use super::sections::DebugSections;
-use super::separate::separate;
+use super::separate::{mismatched, separate, stripped_symbols, symbols};
 use crate::address::ElfAddr;
 use crate::image::elf::Elf;
 use crate::image::symbols::SymbolTable;
@@ -96,8 +96,15 @@ fn gcd_lines_are_found(debug: &Elf, program: &Elf) {
 
 #[test]
 fn lines_lead_to_functions_in_every_version_and_compression() {
-    let flags: [&[&str]; 6] =
-        [&["-gdwarf-2"], &["-gdwarf-4"], &["-gdwarf-5"], &["-g1"], &["-g", "-gz=zlib"], &["-g", "-gz=zstd"]];
+    let flags: [&[&str]; 7] = [
+        &["-gdwarf-2"],
+        &["-gdwarf-4"],
+        &["-gdwarf-5"],
+        &["-g1"],
+        &["-g", "-gz=zlib"],
+        &["-g", "-gz=zstd"],
+        &["-g", "-Wl,--compress-debug-sections=zlib-gnu"],
+    ];
     for flags in flags {
         let Some(built) = build(&format!("lines_lead_to_functions {flags:?}"), flags) else { continue };
         gcd_lines_are_found(&built.elf, &built.elf);
@@ -163,10 +170,20 @@ fn debug_information_in_another_file_is_found_by_its_link() {
     assert!(DebugSections::of(&stripped).unwrap().is_none());
     gcd_lines_are_found(&separate(&stripped, &path).expect("a.debug is found"), &built.elf);
 
+    assert_eq!(mismatched(&stripped, &path), None);
+    let named = |table: SymbolTable| {
+        let symbol =
+            table.symbols().iter().find(|symbol| symbol.raw() == "gcd").map(|it| (it.address, it.size));
+        (symbol, table.symbols().iter().any(|symbol| symbol.raw().ends_with("@plt")))
+    };
+    assert_eq!(named(SymbolTable::of(&stripped)), (None, true));
+    assert_eq!(named(symbols(&stripped, &path)), named(SymbolTable::of(&built.elf)));
+    assert!(stripped_symbols(&built.elf, &built.path).is_none(), "it was not stripped");
     let mut other = std::fs::read(directory.join("a.debug")).unwrap();
     other.push(0);
     std::fs::write(directory.join("a.debug"), other).unwrap();
     assert!(separate(&stripped, Path::new(&path)).is_none(), "a file of another build");
+    assert_eq!(mismatched(&stripped, &path), Some(directory.canonicalize().unwrap().join("a.debug")));
 }
 
 #[test]

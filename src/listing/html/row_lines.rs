@@ -105,6 +105,7 @@ impl<'t> RowLines<'t> {
             && let Occasion::Recorded(Marker::Enter { registers, .. }) = &row.occasion
         {
             let name = Place::of(self.trace, registers.rip).full(registers.rip);
+            let name = row.chosen.as_deref().unwrap_or_default().to_owned() + &name;
             let thread = row.stable.as_ref().map_or(u64::from(row.thread), |stable| stable.thread);
             let _ = write!(self.line, "\t{thread}\t{}\t", text(&name));
             self.registers = *registers;
@@ -208,6 +209,9 @@ impl<'t> RowLines<'t> {
                 put("b", json!(1));
                 put("v", json!(names::verdict(verdict)));
             }
+        }
+        if let Some(chosen) = &row.chosen {
+            put("v", json!(**chosen));
         }
         if entry.differs_from_file {
             put("v", json!("≠ file"));

@@ -16,8 +16,13 @@ pub fn brief(name: &str) -> String {
     short
 }
 
-/// The last part of a path, with the type before it where that is what says most.
+/// The last part of a path, with the type before it where that is what says most. Generic arguments may follow behind
+/// `::`, which then stays.
 fn last_parts(path: &str) -> &str {
+    if let Some(function) = path.strip_suffix("::").filter(|function| !function.is_empty()) {
+        let short = last_parts(function);
+        return &path[function.len() - short.len()..];
+    }
     let mut starts = path.rmatch_indices("::").map(|(at, _)| at + 2);
     let Some(last) = starts.next().filter(|_| !path.starts_with("::")) else { return path };
     let before = starts.next().unwrap_or(0);
@@ -44,6 +49,9 @@ mod tests {
                 "vector<int, allocator<int> >::push_back(int)",
             ),
             ("core::num::rem", "rem"),
+            ("core::hint::black_box::<&dyn r::T>", "black_box::<&dyn T>"),
+            ("alloc::vec::Vec::<core::option::Option<u8>>::push", "Vec::<Option<u8>>::push"),
+            ("<r::m::G<u8> as r::m::Get>::get", "<G<u8> as Get>::get"),
         ];
         for (name, short) in cases {
             assert_eq!(brief(name), short);

@@ -13,7 +13,7 @@ use super::{Frame, Location, Remap, Sources};
 use crate::address::{ElfAddr, RuntimeAddr};
 use crate::image::dwarf::places::{SourceFrame, SourcePlaces};
 use crate::image::dwarf::sections::DebugSections;
-use crate::image::dwarf::separate::separate;
+use crate::image::dwarf::separate::{mismatched, separate};
 use crate::image::elf::Elf;
 use crate::image::names::demangle;
 use crate::listing::place::file_name;
@@ -49,6 +49,16 @@ impl Sources {
             let shown = remapped.as_ref().map_or(short, |path| path.to_string_lossy().into_owned());
             let read: Rc<Path> = remapped.unwrap_or_else(|| path.clone()).into();
             names.insert(path, (read, visible(&shown).into()));
+        }
+        for (module, _, places) in &found {
+            let Ok(written) = std::fs::metadata(&module.path).and_then(|about| about.modified()) else {
+                continue;
+            };
+            for path in places.files().iter().filter(|path| remaps.iter().all(|it| it.apply(path).is_none()))
+            {
+                let compiled = sources.files.compiled.entry(path.as_path().into()).or_insert(written);
+                *compiled = written.max(*compiled);
+            }
         }
         for (module, blocks, places) in &found {
             sources.add(module, blocks, places, &names);
@@ -111,6 +121,13 @@ fn places(module: &Module, blocks: &[Range<ElfAddr>]) -> Result<SourcePlaces, St
     let separate = separate(&elf, path);
     let sections = DebugSections::of(separate.as_ref().unwrap_or(&elf)).map_err(|error| error.to_string())?;
     let Some(sections) = sections else {
+        if let Some(other) = mismatched(&elf, path) {
+            return Err(format!(
+                "it has no debug information, and `{}` is not what `.gnu_debuglink` names: another checksum (CRC-32); \
+                 put the one of its build there",
+                other.display()
+            ));
+        }
         let name = file_name(&module.path);
         return Err(format!(
             "it has no debug information, nor is there a separate file with it; compile with -g, or install that of {name}"

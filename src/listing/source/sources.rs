@@ -40,7 +40,11 @@ impl Sources {
     #[must_use]
     pub fn text(&self, frame: &Frame) -> Option<String> {
         let lines = self.files.lines(&frame.path)?;
-        let line = lines.get((frame.line as usize).checked_sub(1)?)?;
+        let index = (frame.line as usize).checked_sub(1)?;
+        if index >= lines.len() {
+            self.files.too_short(&frame.path, frame.line, lines.len());
+        }
+        let line = lines.get(index)?;
         Some(line.trim().to_owned())
     }
 
@@ -60,6 +64,11 @@ impl Sources {
         }));
         if let more @ 1.. = unreadable.len().saturating_sub(NAMED) {
             notices.push(format!("{more} more source files cannot be read"));
+        }
+        let doubtful = self.files.doubtful();
+        notices.extend(doubtful.iter().take(NAMED).cloned());
+        if let more @ 1.. = doubtful.len().saturating_sub(NAMED) {
+            notices.push(format!("{more} more source files are other ones than were compiled"));
         }
         notices
     }

@@ -13,7 +13,7 @@ use crate::address::RuntimeAddr;
 use crate::listing::code::Code;
 use crate::listing::kind::Kind;
 use crate::listing::strings::{self, Strings};
-use crate::listing::syscall_text;
+use crate::listing::syscall_text::{self, Texts};
 use crate::listing::{changes, hex, markers};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
@@ -76,7 +76,8 @@ impl<'t> Rewrite<'t> {
             let (regions, taint) = (&mut self.regions, &self.taint);
             let unknown = |index: usize| taint.register(SYSCALL_ARGUMENTS[index]);
             let name_of = &mut |value| regions.name(value);
-            row.syscall = Some(syscall_text::arguments(call, &self.strings, &unknown, name_of));
+            let texts = Texts { constants: &self.strings, recorded: &Default::default() };
+            row.syscall = Some(syscall_text::arguments(call, &texts, &unknown, name_of));
         }
         let before = self.taint.registers();
         (row.unknown, row.rflags) = (before, (self.flags, self.flags));

@@ -37,6 +37,13 @@ impl SymbolMap {
         Self { symbols, reach }
     }
 
+    /// The same with `more`, which count where there is none of their start and size yet.
+    pub(super) fn with(mut self, more: Vec<Symbol>) -> Self {
+        self.symbols.reverse(); // of two aliases the first
+        self.symbols.extend(more);
+        Self::new(self.symbols)
+    }
+
     /// The innermost symbol that `address` lies in.
     pub(super) fn find(&self, address: RuntimeAddr) -> Option<SymbolHit<'_>> {
         let upto = self.symbols.partition_point(|symbol| symbol.start <= address);
@@ -75,5 +82,15 @@ mod tests {
         assert_eq!(name(0x130), Some(("outer", 0x30)));
         assert_eq!(name(0x1ff), Some(("outer", 0xff)));
         assert_eq!(name(0x200), None);
+    }
+
+    #[test]
+    fn symbols_that_are_added_give_way_to_those_there_are() {
+        let map = SymbolMap::new(vec![symbol("first", 16, 4), symbol("alias", 16, 4)]);
+        let map = map.with(vec![symbol("late", 16, 4), symbol("other", 32, 4)]);
+        let name = |address| map.find(RuntimeAddr(address)).map(|hit| hit.symbol.name.clone());
+        assert_eq!(name(16).as_deref(), Some("first"));
+        assert_eq!(name(33).as_deref(), Some("other"));
+        assert_eq!(name(48), None);
     }
 }

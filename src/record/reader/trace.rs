@@ -6,7 +6,7 @@ use std::path::Path;
 use super::chunks::{Chunk, scan};
 use super::code_map::{Boundary, CodeMap, Hint};
 use super::symbol_map::{SymbolHit, SymbolMap};
-use super::{Damage, DamageCause, Ending, Entries, Module, ReadError, file_header, tables};
+use super::{Damage, DamageCause, Ending, Entries, Module, ReadError, Symbol, file_header, tables};
 use crate::address::RuntimeAddr;
 use crate::record::counters::CounterValues;
 use crate::record::header::TraceHeader;
@@ -26,6 +26,16 @@ pub struct Trace {
     counters: CounterValues,
     ending: Option<Ending>,
     damage: Vec<Damage>,
+    origin: Origin,
+}
+
+/// Where a trace was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A file, which `overstep trace` closes with an end.
+    File,
+    /// Bytes at hand: of the library's `Tracer` they have no end, since the process runs on.
+    Memory,
 }
 
 /// Where a step chunk lies.
@@ -48,7 +58,7 @@ impl Trace {
         let path = path.as_ref();
         // Not mapped: a file that someone cuts while it is mapped is SIGBUS.
         let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-        Self::from_bytes(bytes)
+        Ok(Self { origin: Origin::File, ..Self::from_bytes(bytes)? })
     }
 
     /// The same, from bytes at hand.
@@ -72,6 +82,7 @@ impl Trace {
             counters: index.counters,
             ending: index.ending,
             damage: index.damage,
+            origin: Origin::Memory,
             bytes,
         })
     }
@@ -92,6 +103,13 @@ impl Trace {
     #[must_use]
     pub fn ending(&self) -> Option<Ending> {
         self.ending
+    }
+
+    /// Whether it is a file without its end: cut, or left by an overstep that was killed or is still running. Rows and
+    /// code may be missing, though nothing that is there is damaged.
+    #[must_use]
+    pub fn is_unclosed(&self) -> bool {
+        self.origin == Origin::File && self.ending.is_none()
     }
 
     /// What had to be left out. What turns out unreadable only when it is decoded is no part of this: it shows as a
@@ -117,6 +135,11 @@ impl Trace {
     #[must_use]
     pub fn symbol(&self, address: RuntimeAddr) -> Option<SymbolHit<'_>> {
         self.symbols.find(address)
+    }
+
+    /// Adds symbols that the traced process did not know, such as those of separate debug files; recorded ones go first.
+    pub fn add_symbols(&mut self, more: Vec<Symbol>) {
+        self.symbols = std::mem::take(&mut self.symbols).with(more);
     }
 
     /// The module that `address` lies in; the last reported where two had the same addresses.
@@ -159,7 +182,7 @@ struct Index {
     steps: Vec<StepChunk>,
     threads: Vec<u32>,
     modules: Vec<Module>,
-    symbols: Vec<super::Symbol>,
+    symbols: Vec<Symbol>,
     blocks: Vec<super::code_map::Block>,
     counters: CounterValues,
     ending: Option<Ending>,
