@@ -263,7 +263,7 @@ function drawRegisters() {
   for (const r of ORDER) {
     const e = document.createElement("button"), name = r < 16 ? NAMES[r] : "flags";
     let value = hex(state[r]);
-    if (r === 16 && state[16] !== null && state[16] !== undefined) { const f = parseInt(state[16], 16); value = FLAGS.filter(([b]) => f >> b & 1).map(([, n]) => n).join(" ") || "-"; }
+    if (r === 16 && state[16] !== null && state[16] !== undefined) { const f = parseInt(state[16], 16); value = FLAGS.every(([b]) => f >> b + 16 & 1) ? "?" : FLAGS.filter(([b]) => (f | f >> 16) >> b & 1).map(([b, n]) => n + (f >> b + 16 & 1 ? "?" : "")).join(" ") || "-"; }
     e.dataset.register = r; e.title = "to the previous write of " + name;
     e.setAttribute("aria-label", name + " " + value + (changed.has(r) ? ", changed by this row" : ""));
     e.setAttribute("aria-pressed", r === chosen);
