@@ -9,14 +9,15 @@ use super::exit::{self, Failure, Outcome};
 use super::list::open;
 use super::presentation::{Color, damage};
 use super::stdout;
-use crate::listing::diff::{compare, write};
+use crate::listing::diff::{compare, pair, write};
 use crate::listing::palette::Palette;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  overstep diff good.ostrace bad.ostrace\n  overstep diff breakpoint.ostrace trap-flag.ostrace\n\n\
                         Addresses are compared by region, as `list --stable` writes them. What only one trace \
-                        recorded (registers, memory) is no difference, nor are threads, verdicts and engines.\n\n\
+                        recorded (registers, memory) or knows is no difference, nor are threads, verdicts and \
+                        engines. A file with the same build-id is the same file under any name.\n\n\
                         Exit status: 0 the same; 1 not; 2 used wrongly, or unable to answer."
 )]
 pub struct Arguments {
@@ -33,13 +34,14 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
+    let (a, mut b) = (open(&arguments.a)?, open(&arguments.b)?);
     for (path, trace) in [(&arguments.a, &a), (&arguments.b, &b)] {
         for notice in damage(trace).unwrap_or_default() {
             // A closed standard error changes nothing about the comparison.
             let _ = writeln!(io::stderr(), "overstep: `{}`: {notice}", path.display());
         }
     }
+    pair(&a, &mut b);
     let palette = if arguments.color.on_stdout() { Palette::TERMINAL } else { Palette::PLAIN };
     let result = compare(&a, &b, arguments.context);
     stdout::print(exit::USAGE, |out| write(&result, &a, &b, palette, out))?;

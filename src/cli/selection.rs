@@ -18,7 +18,7 @@ pub struct Selection {
     /// Rows at this depth, or range of depths; 0 is the traced function
     #[arg(long, value_name = "DEPTH", value_delimiter = ',', value_parser = range)]
     depth: Vec<RangeInclusive<u64>>,
-    /// Rows of these threads
+    /// Rows of these threads, by the number that the listing shows: with --stable 1, 2, 3 …
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     thread: Vec<u32>,
     /// Rows of these calls, by number or range

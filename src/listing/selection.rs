@@ -26,6 +26,7 @@ pub struct Selection {
     pub ranges: Vec<RangeInclusive<u64>>,
     pub calls: Vec<RangeInclusive<u64>>,
     pub depths: Vec<RangeInclusive<u64>>,
+    /// As the listing numbers them: by the kernel's id, or in a stable one from 1 in the order of their calls.
     pub threads: Vec<u32>,
     /// Names or globs of the functions that rows lie in.
     pub functions: Vec<String>,
@@ -46,7 +47,11 @@ impl Selection {
     pub fn admits(&self, row: &StepRow) -> bool {
         within(&self.ranges, row.entry.n)
             && within(&self.depths, u64::from(row.entry.depth))
-            && self.admits_call(row.entry.call, row.entry.thread)
+            && self.admits_call(
+                row.entry.call,
+                row.entry.thread,
+                row.stable.as_ref().map(|stable| stable.thread),
+            )
             && (self.only.is_empty() || self.only.iter().any(|only| is(*only, row)))
             && (self.functions.is_empty() || self.names(row))
     }
@@ -57,11 +62,15 @@ impl Selection {
     pub fn admits_marker(&self, row: &MarkerRow, behind_listed: bool) -> bool {
         let ends =
             matches!(row.occasion, Occasion::CutOff(_)) || matches!(row.kind, "lost" | "exit" | "exec");
-        self.admits_call(row.call, row.thread) && (behind_listed || ends)
+        let numbered = row.stable.as_ref().map(|stable| stable.thread);
+        self.admits_call(row.call, row.thread, numbered) && (behind_listed || ends)
     }
 
-    fn admits_call(&self, call: u64, thread: u32) -> bool {
-        within(&self.calls, call) && (self.threads.is_empty() || self.threads.contains(&thread))
+    /// A thread goes by the number that the listing has for it: in a stable one that is `numbered`.
+    fn admits_call(&self, call: u64, thread: u32, numbered: Option<u64>) -> bool {
+        let shown = numbered.unwrap_or(u64::from(thread));
+        let wanted = |known: &u32| u64::from(*known) == shown;
+        within(&self.calls, call) && (self.threads.is_empty() || self.threads.iter().any(wanted))
     }
 
     fn names(&self, row: &StepRow) -> bool {

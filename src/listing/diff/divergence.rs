@@ -7,6 +7,11 @@ use super::item::Item;
 pub enum What {
     /// Control went another way.
     Path,
+    /// One trace has nothing there: which side, and why.
+    Ends {
+        side: &'static str,
+        why: String,
+    },
     /// A register or a flag: its name, and what each side has.
     Register {
         name: &'static str,
@@ -34,7 +39,7 @@ pub enum What {
     },
 }
 
-/// The first place where two traces differ.
+/// A place where two traces differ.
 #[derive(Clone, Debug)]
 pub struct Divergence {
     /// The last items that both have.
@@ -45,12 +50,12 @@ pub struct Divergence {
     pub what: Vec<What>,
 }
 
-/// Where two traces agree again.
+/// Where two traces have the same rows again.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     pub a: Item,
     pub b: Item,
-    /// Items passed on either side.
+    /// Items passed on either side since they parted.
     pub passed_a: u64,
     pub passed_b: u64,
 }
@@ -58,9 +63,14 @@ pub struct Meeting {
 /// Both traces, held against each other to the end.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
+    /// The first difference of any kind.
     pub divergence: Option<Divergence>,
-    /// Where they first agreed again after [`Comparison::divergence`].
-    pub meeting: Option<Meeting>,
+    /// The first place where the paths part, if that is another one.
+    pub parting: Option<Divergence>,
+    /// Where the paths go on together after they first parted.
+    pub rejoined: Option<Meeting>,
+    /// From where on nothing differs to the end: a register that holds something else may decide long after.
+    pub agreed: Option<Meeting>,
     /// Steps that both took.
     pub common: u64,
     /// Of those, the ones that did something else.
@@ -68,4 +78,20 @@ pub struct Comparison {
     /// Steps that only one took.
     pub only_a: u64,
     pub only_b: u64,
+}
+
+impl Comparison {
+    /// The first place where the paths part.
+    #[must_use]
+    pub fn parts(&self) -> Option<&Divergence> {
+        self.parting.as_ref().or_else(|| self.divergence.as_ref().filter(|it| it.parts()))
+    }
+}
+
+impl Divergence {
+    /// Whether control goes another way there, or one trace ends.
+    #[must_use]
+    pub fn parts(&self) -> bool {
+        self.what.iter().any(|what| matches!(what, What::Path | What::Ends { .. }))
+    }
 }

@@ -3,6 +3,7 @@
 
 mod divergence;
 mod item;
+mod pair;
 mod resync;
 mod side;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod walk;
 mod write;
 
 pub use divergence::{Comparison, Divergence, Meeting, What};
+pub use pair::pair;
 pub use walk::compare;
 pub use write::write;

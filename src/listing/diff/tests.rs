@@ -1,9 +1,9 @@
 //! Runs that are the same, that compute something else, and that go another way.
 
-use super::{What, compare, write};
+use super::{What, compare, pair, write};
 use crate::check::synthetic::{Synthetic, THREAD};
 use crate::listing::palette::Palette;
-use crate::record::marker::Marker;
+use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
 use crate::registers::{RAX, RDI, RSI, RSP};
 
@@ -68,7 +68,61 @@ fn a_trace_that_is_the_beginning_of_the_other() {
     cut.step(0x113b, |r| r.general[RAX] = r.general[RDI], |_| {});
     let (a, b) = (gcd(48, 18, 0x7ffd_1b2c_3d48), cut.read());
     let result = compare(&a, &b, 3);
-    assert_eq!(result.divergence.as_ref().unwrap().what, [What::Path]);
+    let [What::Ends { side: "B", why }] = &result.divergence.as_ref().unwrap().what[..] else {
+        panic!("{:?}", result.divergence)
+    };
+    assert!(why.contains("overstep was killed"), "{why}");
     assert_eq!((result.common, result.only_a, result.only_b), (1, 22, 0));
-    assert!(words(&a, &b).contains("they do not meet again"), "{}", words(&a, &b));
+    assert!(words(&a, &b).contains("first difference: B ends: the trace ends here"), "{}", words(&a, &b));
+}
+
+#[test]
+fn a_trace_that_the_limit_cut() {
+    let mut cut = Synthetic::new();
+    (cut.registers.general[RDI], cut.registers.general[RSI]) = (48, 18);
+    cut.enter(THREAD, 1, 0x1139);
+    cut.step(0x113b, |r| r.general[RAX] = r.general[RDI], |_| {});
+    let at = cut.registers.rip;
+    cut.marker(Marker::Lost { reason: LostReason::Limit, expected: at, found: at, detail: 0 });
+    let (a, b) = (gcd(48, 18, 0x7ffd_1b2c_3d48), cut.read());
+    let text = words(&a, &b);
+    assert!(text.starts_with("first difference: B ends: --max-steps cut it off; A call 1 row 2,"), "{text}");
+    assert!(!text.contains("goes another way"), "{text}");
+}
+
+#[test]
+fn a_value_that_decides_later() {
+    // The same rows but for an argument, until the loop of one of them is over.
+    let (a, b) = (gcd(36, 12, 0x7ffd_1b2c_3d48), gcd(48, 18, 0x7ffd_1b2c_3d48));
+    let result = compare(&a, &b, 3);
+    assert!(!result.divergence.as_ref().unwrap().parts(), "{result:?}");
+    let parting = result.parting.as_ref().unwrap();
+    assert_eq!(parting.what, [What::Path]);
+    let rejoined = result.rejoined.as_ref().unwrap();
+    assert_eq!((rejoined.passed_a, rejoined.passed_b), (0, 12), "two iterations of six rows");
+    let text = words(&a, &b);
+    let order = [
+        "first difference: other values",
+        "the paths part: control goes another way",
+        "the paths meet again from",
+    ];
+    let places: Vec<_> =
+        order.iter().map(|words| text.find(words).unwrap_or_else(|| panic!("{text}"))).collect();
+    assert!(places.is_sorted(), "{text}");
+    assert!(text.contains("they differ to the end"), "other results: {text}");
+}
+
+#[test]
+fn the_same_program_under_another_name() {
+    let run = |path| {
+        let mut trace = Synthetic::with_module(path);
+        (trace.registers.general[RDI], trace.registers.general[RSI]) = (48, 18);
+        trace.enter(THREAD, 1, 0x1139);
+        trace.gcd(0x117b);
+        trace.read()
+    };
+    let (a, mut b) = (run("/home/ada/a.out"), run("/home/ada/gcd"));
+    assert!(compare(&a, &b, 3).divergence.is_some());
+    pair(&a, &mut b);
+    assert!(compare(&a, &b, 3).divergence.is_none(), "{}", words(&a, &b));
 }

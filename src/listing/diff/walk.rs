@@ -6,6 +6,8 @@ use super::divergence::{Comparison, Divergence, Meeting, What};
 use super::item::{Item, Key};
 use super::resync::meet;
 use super::side::Side;
+use crate::listing::rows::{Occasion, Row};
+use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
 
 /// Items that are looked through for where the traces meet again.
@@ -20,7 +22,8 @@ pub fn compare(a: &Trace, b: &Trace, context: usize) -> Comparison {
         context,
         recent: VecDeque::new(),
         result: Comparison::default(),
-        passed: None,
+        since_difference: (0, 0),
+        since_parting: None,
     };
     while walk.step() {}
     walk.result
@@ -32,8 +35,10 @@ struct Walk<'t> {
     context: usize,
     recent: VecDeque<Item>,
     result: Comparison,
-    /// Behind the first divergence, until the traces have met again: items passed on either side.
-    passed: Option<(u64, u64)>,
+    /// Items passed on either side since the first difference.
+    since_difference: (u64, u64),
+    /// Behind the first parting, until the paths have met again: items passed on either side.
+    since_parting: Option<(u64, u64)>,
 }
 
 impl Walk<'_> {
@@ -46,13 +51,12 @@ impl Walk<'_> {
         };
         let differences = a.differences(&b);
         self.result.common += u64::from(a.is_step());
-        if differences.is_empty() {
-            self.met(&a, &b);
-        } else {
+        self.met(&a, &b, differences.is_empty());
+        if !differences.is_empty() {
             self.result.different += u64::from(a.is_step());
             self.diverge(std::slice::from_ref(&a), &[b], differences);
-            self.pass(1, 1);
         }
+        self.pass(1, 1);
         self.recent.push_back(a);
         if self.recent.len() > self.context {
             self.recent.pop_front();
@@ -77,7 +81,10 @@ impl Walk<'_> {
         // One that has nothing of its own here goes on where the other one comes to later.
         let (shown_a, shown_b) =
             (shown(&all_a, pass_a.max(1).min(all_a.len())), shown(&all_b, pass_b.max(1).min(all_b.len())));
-        self.diverge(&shown_a, &shown_b, vec![What::Path]);
+        let end = |items: &[Item], side| Some(What::Ends { side, why: why_it_ends(items.first())? });
+        let what = end(&all_a, "A").or_else(|| end(&all_b, "B")).unwrap_or(What::Path);
+        self.diverge(&shown_a, &shown_b, vec![what]);
+        self.result.agreed = None;
         let steps = |items: &[Item]| items.iter().filter(|item| item.is_step()).count() as u64;
         self.result.only_a += steps(&all_a[..pass_a]);
         self.result.only_b += steps(&all_b[..pass_b]);
@@ -93,22 +100,49 @@ impl Walk<'_> {
     }
 
     fn diverge(&mut self, a: &[Item], b: &[Item], what: Vec<What>) {
+        let before = self.recent.iter().cloned().collect();
+        let divergence = Divergence { before, a: a.to_vec(), b: b.to_vec(), what };
+        let parted = self.result.parts().is_some();
         if self.result.divergence.is_none() {
-            let before = self.recent.iter().cloned().collect();
-            self.result.divergence = Some(Divergence { before, a: a.to_vec(), b: b.to_vec(), what });
-            self.passed = Some((0, 0));
+            self.result.divergence = Some(divergence);
+            self.since_difference = (0, 0);
+        } else if !parted && divergence.parts() {
+            self.result.parting = Some(divergence);
+        }
+        if !parted && self.result.parts().is_some() {
+            self.since_parting = Some((0, 0));
         }
     }
 
     fn pass(&mut self, a: u64, b: u64) {
-        if let Some((passed_a, passed_b)) = &mut self.passed {
-            (*passed_a, *passed_b) = (*passed_a + a, *passed_b + b);
+        for passed in std::iter::once(&mut self.since_difference).chain(&mut self.since_parting) {
+            *passed = (passed.0 + a, passed.1 + b);
         }
     }
 
-    fn met(&mut self, a: &Item, b: &Item) {
-        if let Some((passed_a, passed_b)) = self.passed.take() {
-            self.result.meeting = Some(Meeting { a: a.clone(), b: b.clone(), passed_a, passed_b });
+    /// Both have come to the same item, and `alike` says whether it did the same.
+    fn met(&mut self, a: &Item, b: &Item, alike: bool) {
+        let meeting = |(passed_a, passed_b)| Meeting { a: a.clone(), b: b.clone(), passed_a, passed_b };
+        if let Some(passed) = self.since_parting.take() {
+            self.result.rejoined = Some(meeting(passed));
         }
+        if !alike {
+            self.result.agreed = None;
+        } else if self.result.divergence.is_some() && self.result.agreed.is_none() {
+            self.result.agreed = Some(meeting(self.since_difference));
+        }
+    }
+}
+
+/// Why a trace has no further row there; `None` where it has one.
+fn why_it_ends(first: Option<&Item>) -> Option<String> {
+    let Some(Item(row)) = first else { return Some("it has no more rows".to_owned()) };
+    let Row::Marker(row) = row else { return None };
+    match row.occasion {
+        Occasion::Recorded(Marker::Lost { reason: LostReason::Limit, .. }) => {
+            Some("--max-steps cut it off".to_owned())
+        }
+        Occasion::CutOff(_) => Some(row.text.clone()),
+        _ => None,
     }
 }

@@ -33,11 +33,11 @@ pub fn write(
         let Palette { good, end, .. } = palette;
         return writeln!(out, "{good}the same{end}: {common} steps, no difference");
     };
-    write_divergence(divergence, a, b, palette, out)?;
-    match &result.meeting {
-        Some(meeting) => write_meeting(meeting, out)?,
-        None => writeln!(out, "they do not meet again")?,
+    write_divergence("first difference", divergence, a, b, palette, out)?;
+    if let Some(parting) = &result.parting {
+        write_divergence("the paths part", parting, a, b, palette, out)?;
     }
+    write_outcome(result, out)?;
     writeln!(
         out,
         "{common} steps in both, {different} of them with other values; {only_a} in A alone, {only_b} in B alone"
@@ -45,6 +45,7 @@ pub fn write(
 }
 
 fn write_divergence(
+    title: &str,
     divergence: &Divergence,
     a: &Trace,
     b: &Trace,
@@ -52,9 +53,13 @@ fn write_divergence(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let Palette { bad, good, faint, end, .. } = palette;
-    let what = if divergence.what == [What::Path] { "control goes another way" } else { "other values" };
+    let what = match &divergence.what[..] {
+        [What::Path] => "control goes another way".to_owned(),
+        [What::Ends { side, why }] => format!("{side} ends: {why}"),
+        _ => "other values".to_owned(),
+    };
     let place = |items: &[Item]| items.first().map_or("at its end".to_owned(), place);
-    writeln!(out, "first difference: {what}, A {}, B {}", place(&divergence.a), place(&divergence.b))?;
+    writeln!(out, "{title}: {what}; A {}, B {}", place(&divergence.a), place(&divergence.b))?;
     let (cells_a, cells_b) =
         (Cells::new(a, palette, Reader::Terminal), Cells::new(b, palette, Reader::Terminal));
     let rows = [&divergence.before, &divergence.a, &divergence.b];
@@ -69,23 +74,46 @@ fn write_divergence(
     write(&divergence.b, &cells_b, "B", good)?;
     for what in divergence.what.iter().take(NAMED) {
         let (name, a, b) = match what {
-            What::Path => continue,
+            What::Path | What::Ends { .. } => continue,
             What::Register { name, a, b } => (*name, a, b),
             What::Memory { a, b } => ("memory", a, b),
             What::Arguments { a, b } => ("system call", a, b),
             What::Answer { a, b } => ("its result", a, b),
-            What::Words { a, b } => ("it", a, b),
+            // Both stand above already.
+            What::Words { .. } => continue,
         };
         writeln!(out, "  {name}: {a} in A, {b} in B")?;
     }
     Ok(())
 }
 
-fn write_meeting(meeting: &Meeting, out: &mut impl Write) -> io::Result<()> {
+/// Whether the traces come together again, and from where on for good.
+fn write_outcome(result: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    match (&result.rejoined, result.parts()) {
+        (Some(meeting), _) => write_meeting("the paths meet again", meeting, "", out)?,
+        (None, Some(parting)) => {
+            // One that ends goes nowhere.
+            return if parting.what == [What::Path] {
+                writeln!(out, "the paths do not meet again")
+            } else {
+                Ok(())
+            };
+        }
+        (None, None) => writeln!(out, "the paths do not part")?,
+    }
+    match &result.agreed {
+        Some(meeting) => {
+            write_meeting("nothing differs any more", meeting, " than the first difference", out)
+        }
+        None => writeln!(out, "they differ to the end"),
+    }
+}
+
+fn write_meeting(title: &str, meeting: &Meeting, than: &str, out: &mut impl Write) -> io::Result<()> {
     let Meeting { a, b, passed_a, passed_b } = meeting;
     writeln!(
         out,
-        "they agree again from A {} and B {}, {passed_a} and {passed_b} rows later",
+        "{title} from A {} and B {} on, {passed_a} and {passed_b} rows later{than}",
         place(a),
         place(b)
     )

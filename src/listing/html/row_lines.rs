@@ -4,7 +4,8 @@
 //! - `!kind⇥words`: a marker.
 //! - `n⇥code⇥depth⇥before⇥after⇥memory⇥more`: a step. `n` is left out where it is one more than the one before, and
 //!   empty fields at the end are. `before` are registers that changed unseen since the last step, `after` those that the
-//!   step changed, `?` where they are not known; both as `index=value`, 16 for the flags. Memory is
+//!   step changed, `?` where they are not known; both as `index=value`, 16 for the flags (in stable listings with
+//!   those that are not known from bit 16 on). Memory is
 //!   `access size@address=value`. `more` is an object: `x` iterations, `s` system call, `a` arrow, `m` the mark behind the
 //!   number, `b` a verdict that is not as expected, `v` remarks, `t` strings that registers point to, by index.
 //!

@@ -5,19 +5,20 @@ use std::fmt::Write as _;
 use super::words::Words;
 use crate::listing::rows::StepRow;
 use crate::listing::stable::{MASKED, StableMarker, StableRow};
-use crate::registers::{GENERAL_NAMES, RSP, Registers};
+use crate::registers::{GENERAL_NAMES, RSP, Registers, flag};
 
 /// What a page has been told so far in a call.
 #[derive(Debug)]
 pub struct StableState {
     general: [String; 16],
-    /// As a reader of the rows knows them.
+    /// As a reader of the rows knows them, and from bit 16 on those that are up to chance.
     rflags: u64,
 }
 
 impl Default for StableState {
     fn default() -> Self {
-        Self { general: [const { String::new() }; 16].map(|_| MASKED.to_owned()), rflags: 0 }
+        let general = [const { String::new() }; 16].map(|_| MASKED.to_owned());
+        Self { general, rflags: flags(0, u64::MAX) }
     }
 }
 
@@ -61,9 +62,10 @@ impl StableState {
                 apart = ",";
             }
         }
-        if self.rflags != stable.rflags.0 {
-            let _ = write!(line, "{apart}16={:x}", stable.rflags.0);
-            self.rflags = stable.rflags.0;
+        let rflags = flags(stable.rflags.0, stable.unknown_flags.0);
+        if self.rflags != rflags {
+            let _ = write!(line, "{apart}16={rflags:x}");
+            self.rflags = rflags;
         }
     }
 
@@ -77,9 +79,16 @@ impl StableState {
             words.push(line, after);
             apart = ",";
         }
-        if self.rflags != stable.rflags.1 {
-            let _ = write!(line, "{apart}16={:x}", stable.rflags.1);
-            self.rflags = stable.rflags.1;
+        let rflags = flags(stable.rflags.1, stable.unknown_flags.1);
+        if self.rflags != rflags {
+            let _ = write!(line, "{apart}16={rflags:x}");
+            self.rflags = rflags;
         }
     }
+}
+
+/// One number for both: the flags that listings name lie in the lowest sixteen bits.
+const fn flags(known: u64, unknown: u64) -> u64 {
+    const NAMED: u64 = flag::CF | flag::PF | flag::AF | flag::ZF | flag::SF | flag::DF | flag::OF;
+    known & 0xffff | (unknown & NAMED) << 16
 }

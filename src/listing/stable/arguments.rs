@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
 
+use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
 use crate::image::decode::decode;
 use crate::listing::by_call::call_of;
+use crate::listing::place::file_name;
 use crate::listing::syscall_arity;
 use crate::record::marker::Marker;
 use crate::record::reader::{CodeBytes, Entry, MarkerEntry, StepEntry, Trace};
@@ -30,7 +32,12 @@ pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
             let seen = calls.entry(call_of(&entry)).or_default();
             match &entry {
                 _ if seen.is_settled() => {}
+                // The dynamic linker keeps all of them for the function that it looks up, which may take fewer.
+                Entry::Step(step) if seen.began && !seen.in_linker && is_linker(trace, step.address) => {}
                 Entry::Step(StepEntry { address, bytes, syscall, .. }) => {
+                    if !std::mem::replace(&mut seen.began, true) {
+                        seen.in_linker = is_linker(trace, *address);
+                    }
                     let read =
                         || decode(bytes, *address, vendor).map_or((0, 0), |it| effect(&it, &mut factory));
                     let (mut read, written) = *effects.entry((address.0, *bytes)).or_insert_with(read);
@@ -48,6 +55,10 @@ pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
     calls.into_iter().map(|(call, seen)| (call, registers(seen))).collect()
 }
 
+fn is_linker(trace: &Trace, address: RuntimeAddr) -> bool {
+    trace.module(address).is_some_and(|module| file_name(&module.path).starts_with("ld-linux"))
+}
+
 /// The registers that the kernel takes the call's arguments from; of a call without a name nobody knows how many.
 fn syscall_arguments(call: &Syscall) -> u16 {
     let count = syscall_arity::known(call.number).unwrap_or(0);
@@ -59,6 +70,10 @@ struct Seen {
     used: u16,
     /// Read or written already.
     settled: u16,
+    /// A row of it was seen.
+    began: bool,
+    /// The traced function is the dynamic linker's own.
+    in_linker: bool,
 }
 
 impl Seen {

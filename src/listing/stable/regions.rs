@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use super::tag::{Alignment, Value};
 use crate::address::RuntimeAddr;
 use crate::image::elf::{Elf, Segment};
 use crate::listing::hex;
@@ -18,8 +19,13 @@ const CALLERS: u64 = 0x200;
 const STACK_ABOVE: u64 = 4 << 20;
 /// Addresses this near to each other are taken for one block of memory.
 const NEAR: u64 = 256 << 10;
+/// What is mapped lies above this, below the stack.
+const LIBRARIES: u64 = 0x7000_0000_0000;
 /// Where the heap of a program at a fixed address may lie behind it.
 const FIXED_HEAP: u64 = 1 << 30;
+
+/// The kernel's pages with the clock lie before the vdso (`arch/x86/entry/vdso/vma.c`).
+const CLOCK: u64 = 32 << 10;
 
 /// Names for the addresses of one call.
 #[derive(Debug)]
@@ -27,6 +33,8 @@ pub struct Regions {
     modules: Vec<(Range<u64>, String, u64)>,
     /// What the C library keeps for itself.
     library_data: Vec<Range<u64>>,
+    /// The kernel's data for the vdso.
+    clock: Range<u64>,
     /// Behind a program at a fixed address.
     fixed_heap: Option<Range<u64>>,
     /// RSP at entry of the call.
@@ -51,9 +59,12 @@ impl Regions {
         let fixed_heap = program.map(|(_, (extent, ..))| extent.end..extent.end + FIXED_HEAP);
         let library = trace.modules().iter().filter(|module| is_c_library(file_name(&module.path)));
         let library_data = library.flat_map(writable).collect();
+        let vdso = trace.modules().iter().find(|module| module.path == "[vdso]");
+        let clock = vdso.map_or(0..0, extent).start;
         Self {
             modules,
             library_data,
+            clock: clock.saturating_sub(CLOCK)..clock,
             fixed_heap,
             stack: 0,
             aligned: Vec::new(),
@@ -95,6 +106,35 @@ impl Regions {
         self.in_stack(value) || self.module(value).is_some() || self.is_mapped(value)
     }
 
+    /// For an address whose region lies elsewhere in another run: how many of its low bits are the same there.
+    #[must_use]
+    pub fn alignment(&self, value: u64) -> Option<Alignment> {
+        if self.handlers.iter().any(|rsp| near_handler(*rsp, value)) {
+            return Some(Alignment::Paragraph);
+        }
+        if let Some((.., bias)) = self.module(value) {
+            return (*bias != 0).then_some(Alignment::Page);
+        }
+        if self.in_stack(value) {
+            let known = value < self.stack + CALLERS;
+            return Some(if known { Alignment::Paragraph } else { Alignment::Byte });
+        }
+        let high = value >= LIBRARIES; // among which may lie another thread's stack
+        self.is_mapped(value).then_some(if high { Alignment::Paragraph } else { Alignment::Page })
+    }
+
+    /// What a value is of which nobody saw where it comes from: an address if it looks like one.
+    #[must_use]
+    pub fn adopt(&self, value: u64) -> Value {
+        self.alignment(value).map_or(Value::number(8), Value::address)
+    }
+
+    /// Whether the kernel keeps the time there.
+    #[must_use]
+    pub fn is_clock(&self, value: u64) -> bool {
+        self.clock.contains(&value)
+    }
+
     /// The value by region and offset; `None` for what is no address.
     pub fn name(&mut self, value: u64) -> Option<String> {
         // An alternate stack may lie anywhere, also next to a module.
@@ -102,7 +142,7 @@ impl Regions {
             return Some(name);
         }
         for rsp in self.handlers.iter().rev() {
-            if (rsp.saturating_sub(NEAR)..rsp + CALLERS).contains(&value) {
+            if near_handler(*rsp, value) {
                 return Some(offset("handler", value, *rsp));
             }
         }
@@ -169,7 +209,7 @@ impl Regions {
     /// everything mapped below the stack (`arch/x86/include/asm/elf.h`, `mmap_base`).
     fn is_mapped(&self, value: u64) -> bool {
         (0x5500_0000_0000..0x5700_0000_0000).contains(&value)
-            || (0x7000_0000_0000..0x7fff_ffff_f000).contains(&value)
+            || (LIBRARIES..0x7fff_ffff_f000).contains(&value)
             || self.fixed_heap.as_ref().is_some_and(|heap| heap.contains(&value))
     }
 }
@@ -204,6 +244,10 @@ fn segments(elf: &Elf, module: &Module, wanted: impl Fn(&Segment) -> bool) -> Ve
 
 fn is_c_library(name: &str) -> bool {
     name.starts_with("libc.so") || name.starts_with("libc-")
+}
+
+fn near_handler(rsp: u64, value: u64) -> bool {
+    (rsp.saturating_sub(NEAR)..rsp + CALLERS).contains(&value)
 }
 
 fn offset(name: &str, value: u64, base: u64) -> String {

@@ -4,21 +4,25 @@ use std::collections::HashMap;
 
 use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
 use super::flow::{Flow, Written};
+use super::native::{Native, function_at};
+use super::outside::written_by_call;
 use super::regions::Regions;
 use super::row::{MASKED, StableAccess, StableMarker, StableRow};
 use super::stack_move::{StackMove, stack_move};
-use super::taint::Taint;
-use super::volatile::{VOLATILE, fill, function_at};
+use super::tag::{Tag, Value};
+use super::taint::{Registers as Tags, Taint};
+use super::touched::Touched;
 use crate::address::RuntimeAddr;
 use crate::listing::code::Code;
 use crate::listing::kind::Kind;
 use crate::listing::strings::{self, Strings};
+use crate::listing::syscall_signature::returns_address;
 use crate::listing::syscall_text::{self, Texts};
-use crate::listing::{changes, hex, markers};
+use crate::listing::{changes, hex, markers, names};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
 use crate::record::step::{MemoryAccess, RegisterChange};
-use crate::registers::{GENERAL_NAMES, RAX, RDI, RSP, Registers};
+use crate::registers::{GENERAL_NAMES, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 
 /// Where a reader of the rows so far stands.
 pub struct Rewrite<'t> {
@@ -29,16 +33,20 @@ pub struct Rewrite<'t> {
     arguments: HashMap<u64, Vec<usize>>,
     threads: Vec<u32>,
     taint: Taint,
-    /// Of handlers being run: the state of what they interrupted.
-    interrupted: Vec<Taint>,
+    /// Of handlers being run: the registers of what they interrupted.
+    interrupted: Vec<Tags>,
+    /// A function that ran natively, until what it has left behind is known.
+    native: Option<Native>,
+    /// Native code has run, and the first row behind it has not come yet.
+    back: bool,
     /// A handler was entered, and its first row has not come yet.
     entering: bool,
     /// The flags as a reader knows them.
     flags: u64,
-    /// Registers behind the last row.
-    last: Registers,
-    /// Where the last call led.
-    called: RuntimeAddr,
+    /// By depth, where the last call there led.
+    called: Vec<RuntimeAddr>,
+    /// The depth that the last row led to.
+    depth: usize,
 }
 
 impl<'t> Rewrite<'t> {
@@ -53,10 +61,12 @@ impl<'t> Rewrite<'t> {
             threads: Vec::new(),
             taint: Taint::default(),
             interrupted: Vec::new(),
+            back: false,
             entering: false,
+            native: None,
             flags: 0,
-            last: Registers::default(),
-            called: RuntimeAddr(0),
+            called: Vec::new(),
+            depth: 0,
         }
     }
 
@@ -66,28 +76,48 @@ impl<'t> Rewrite<'t> {
         if code.place.module.is_none() {
             row.address = self.regions.render(step.address.0);
         }
-        if let Some(before) = step.before().filter(|_| std::mem::take(&mut self.entering)) {
-            self.regions.begin_handler(before.general[RSP]);
+        self.settle(step.before().map(|before| before.general[RAX]));
+        if let Some(before) = step.before().filter(|_| std::mem::take(&mut self.back)) {
+            // Called back from below, where native code has written what it passes on.
+            self.taint.memory.grew(before.general[RSP]);
         }
+        if let Some(before) = step.before().filter(|_| std::mem::take(&mut self.entering)) {
+            self.enter_handler(before.general[RSP]);
+            self.taint.registers.set_general(RDI, self.regions.adopt(before.general[RDI]));
+        }
+        self.depth = step.depth as usize;
         if code.kind == Kind::Call {
-            self.called = step.next;
+            self.depth += 1;
+            self.called.resize(self.depth + 1, RuntimeAddr(0));
+            self.called[self.depth] = step.next;
         }
         if let Some(call) = &step.syscall {
-            let (regions, taint) = (&mut self.regions, &self.taint);
-            let unknown = |index: usize| taint.register(SYSCALL_ARGUMENTS[index]);
+            let (regions, registers) = (&mut self.regions, &self.taint.registers);
+            let unknown = |index: usize| !registers.general(SYSCALL_ARGUMENTS[index]).is_shown();
             let name_of = &mut |value| regions.name(value);
             let texts = Texts { constants: &self.strings, recorded: &Default::default() };
             row.syscall = Some(syscall_text::arguments(call, &texts, &unknown, name_of));
         }
-        let before = self.taint.registers();
+        let before = self.taint.registers.masked();
         (row.unknown, row.rflags) = (before, (self.flags, self.flags));
+        row.unknown_flags = (self.taint.registers.flags, self.taint.registers.flags);
         let change = step.registers.as_ref();
         let written = match &code.instruction {
-            Some(instruction) => self.flow.follow(instruction, step, change, &mut self.taint, &self.regions),
+            Some(instruction) => self.flow.follow(instruction, step, &mut self.taint, &self.regions),
             None => Written::default(),
         };
+        if let Some(call) = &step.syscall {
+            let (name, arguments) = (names::syscall(call.number), call.arguments.map(Some));
+            let is_address = |value| self.regions.is_address(value);
+            written_by_call(&name, &arguments, Some(call.result), &is_address, &mut self.taint.memory);
+            // Memory that the kernel hands out is what a program goes on to use.
+            if returns_address(&name) && self.regions.is_address(call.result) {
+                self.taint.registers.set_general(RAX, self.regions.adopt(call.result));
+            }
+        }
+        row.unknown_flags.1 = self.taint.registers.flags;
         let Some(change) = change else {
-            row.memory = step.memory.iter().map(|memory| self.access(memory)).collect();
+            row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
             return row;
         };
         let (rsp, moved) = (change.after.general[RSP], stack_move(code));
@@ -100,9 +130,43 @@ impl<'t> Rewrite<'t> {
         row.registers.extend(self.registers(change, before, &written, moved));
         row.flags = self.flags(change, &written);
         row.rflags.1 = self.flags;
-        row.memory = step.memory.iter().map(|memory| self.access(memory)).collect();
-        self.last = change.after;
+        row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
         row
+    }
+
+    /// What native code has left behind, once its result is known.
+    fn settle(&mut self, result: Option<u64>) {
+        if let Some(native) = self.native.take() {
+            native.returns(result, &self.regions, &mut self.taint);
+        }
+    }
+
+    /// A signal's handler begins with this RSP: above it lies the kernel's frame, with the registers of what it interrupted.
+    fn enter_handler(&mut self, rsp: u64) {
+        /// What lies below the stack pointer and belongs to its function (System V ABI, 3.2.2).
+        const RED_ZONE: u64 = 128;
+        /// Of the frame, what precedes the state of the vector registers: a return address, `ucontext_t` and `siginfo_t`.
+        const FRAME: u64 = 8 + (size_of::<libc::ucontext_t>() + size_of::<libc::siginfo_t>()) as u64;
+        /// The largest frame: with the state of all vector registers.
+        const LARGEST: u64 = 16 << 10;
+        let interrupted = self.flow.known().get(RSP);
+        if interrupted == Some(rsp) {
+            return self.regions.begin_handler(rsp); // no frame was seen
+        }
+        let interrupted = interrupted.map(|rsp| rsp - RED_ZONE);
+        let below = interrupted.and_then(|end| end.checked_sub(rsp)).filter(|size| *size <= LARGEST);
+        self.taint.memory.fill(rsp + 8, below.unwrap_or(FRAME) - 8, Some(Tag::Outside));
+        self.taint.memory.write(rsp, &Value::number(8));
+        // Of the registers what is known of them, in the order of `gregs` (`sys/ucontext.h`), and where it was interrupted.
+        const GENERAL: [usize; 16] = [8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP];
+        const SAVED: u64 = 8 + std::mem::offset_of!(libc::ucontext_t, uc_mcontext) as u64;
+        if let Some(registers) = self.interrupted.last() {
+            for (slot, register) in (0..).zip(GENERAL) {
+                self.taint.memory.write(rsp + SAVED + 8 * slot, registers.general(register));
+            }
+            self.taint.memory.write(rsp + SAVED + 8 * GENERAL.len() as u64, &Value::number(8));
+        }
+        self.regions.begin_handler(rsp);
     }
 
     /// A marker as every run has it: its words, and what stands around a call.
@@ -113,42 +177,56 @@ impl<'t> Rewrite<'t> {
             Marker::Enter { registers, .. } => {
                 let used = self.arguments.get(&entry.call).cloned().unwrap_or_default();
                 self.regions.begin_call(registers.general[RSP]);
-                self.taint = Taint::at_entry(&used);
-                self.taint.set_register(RSP, false);
-                (self.flags, self.last, self.interrupted) = (0, registers, Vec::new());
+                self.taint.memory.begin_call(registers.general[RSP]);
+                self.taint.registers = Tags::default();
+                (self.flags, self.interrupted, self.native) = (0, Vec::new(), None);
+                self.flow.known().seen(&registers);
                 for index in ORDER.into_iter().filter(|index| used.contains(index)) {
+                    let tags = self.regions.adopt(registers.general[index]);
+                    self.taint.registers.set_general(index, tags);
                     let value = self.value(registers.general[index]);
                     marker.registers.push((GENERAL_NAMES[index], value));
                 }
             }
             Marker::Leave { rax, xmm0 } => {
-                let value = match self.taint.register(RAX) {
-                    true => MASKED.to_owned(),
-                    false => self.regions.render(rax),
-                };
-                let number = !self.taint.register(RAX) && !self.regions.is_address(rax);
+                self.settle(Some(rax));
+                let shown = self.taint.registers.general(RAX).is_shown();
+                let value = if shown { self.regions.render(rax) } else { MASKED.to_owned() };
+                let number = shown && !self.regions.is_address(rax);
+                let xmm0 = if self.taint.registers.shows_vector_result() { xmm0 } else { [0; 16] };
                 marker.result = if number { markers::result(rax, xmm0) } else { format!("rax {value}") };
                 marker.registers.push((GENERAL_NAMES[RAX], value));
                 words = Some(format!("leave, {}", marker.result));
             }
             Marker::Native { target, .. } => {
+                self.settle(None);
                 let vdso = self.trace.module(target).is_some_and(|module| module.path == "[vdso]");
                 // A call through the linkage table may lead to the dynamic linker first: what was called counts.
-                let names = [function_at(self.trace, self.called), function_at(self.trace, target)];
-                let volatile = names.iter().find(|name| VOLATILE.contains(&name.as_str()));
-                if let Some(name) = volatile {
-                    fill(name, &self.last, &mut self.taint);
+                let called = self.called.get(self.depth).copied().unwrap_or(RuntimeAddr(0));
+                let names = [function_at(self.trace, called), function_at(self.trace, target)];
+                let known = self.flow.known();
+                let arguments = ORDER.map(|register| known.get(register));
+                if let Some(rsp) = known.get(RSP) {
+                    self.taint.memory.ran_natively(rsp);
                 }
-                self.taint.ran_natively(vdso || volatile.is_some());
+                known.forget();
+                // Text that is made of an address is another one in another run.
+                let mut texts = arguments.iter().flatten().filter_map(|value| self.strings.at(*value));
+                let formats_address = texts.any(|text| text.contains("%p"));
+                self.back = true;
+                self.native = Some(Native { names, arguments, vdso, formats_address });
                 self.flags = 0;
             }
             Marker::Signal { .. } => {
-                self.interrupted.push(self.taint.clone());
-                self.taint = Taint::at_entry(&[RDI, RSP]);
+                self.settle(None);
+                self.interrupted.push(std::mem::take(&mut self.taint.registers));
                 (self.entering, self.flags) = (true, 0);
+                self.called.clear();
             }
             Marker::Sigreturn => {
-                self.taint = self.interrupted.pop().unwrap_or_default();
+                self.settle(None);
+                self.taint.registers = self.interrupted.pop().unwrap_or_default();
+                self.flow.known().forget();
                 self.regions.end_handler();
                 self.flags = 0;
             }
@@ -227,7 +305,8 @@ impl<'t> Rewrite<'t> {
                 continue; // said already
             }
             let was_written = written.registers >> index & 1 != 0;
-            let (unknown, unknown_now) = (tainted >> index & 1 != 0, self.taint.register(index));
+            let unknown = tainted >> index & 1 != 0;
+            let unknown_now = !self.taint.registers.general(index).is_shown();
             if before == after && !(was_written && (unknown || unknown_now)) {
                 continue;
             }
@@ -251,38 +330,46 @@ impl<'t> Rewrite<'t> {
 
     /// Flags that are not what a reader knew; those that are undefined or up to chance count as clear.
     fn flags(&mut self, change: &RegisterChange, written: &Written) -> Vec<(&'static str, bool)> {
-        let known = change.after.rflags & !self.taint.flags;
-        let now = self.flags & !written.flags & !self.taint.flags | known & written.flags;
-        let shown = (self.flags ^ now) & written.flags & !self.taint.flags;
+        let known = change.after.rflags & !self.taint.registers.flags;
+        let now = self.flags & !written.flags & !self.taint.registers.flags | known & written.flags;
+        let shown = (self.flags ^ now) & written.flags & !self.taint.registers.flags;
         self.flags = now;
         changes::named(shown, now).collect()
     }
 
-    fn access(&mut self, memory: &MemoryAccess) -> StableAccess {
+    fn access(&mut self, memory: &MemoryAccess, written: &Written) -> StableAccess {
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
-        let value = if self.taint.memory(memory.address.0, u64::from(memory.size)) {
-            MASKED.to_owned()
-        } else {
-            self.operand(bytes)
-        };
-        let address = self.regions.render(memory.address.0);
+        let known = Touched::recorded(memory).read(&self.taint.memory, &self.regions);
+        let value = if written.elsewhere { MASKED.to_owned() } else { self.operand(bytes, &known) };
+        let address =
+            if written.elsewhere { MASKED.to_owned() } else { self.regions.render(memory.address.0) };
         StableAccess { access: memory.access, size: memory.size, address, value }
     }
 
-    fn operand(&mut self, bytes: &[u8]) -> String {
-        let lanes: Vec<u64> = bytes
+    fn operand(&mut self, bytes: &[u8], known: &Value) -> String {
+        let words: Vec<u64> = bytes
             .chunks_exact(8)
-            .map(|lane| lane.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b)))
+            .map(|word| word.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b)))
             .collect();
-        if let [value] = lanes[..]
+        if let [value] = words[..]
             && bytes.len() == 8
+            && known.is_shown()
             && let Some(name) = self.regions.name(value)
         {
             return name;
         }
-        if lanes.len() > 1 && lanes.iter().any(|lane| self.regions.is_address(*lane)) {
-            let lanes: Vec<_> = lanes.into_iter().map(|lane| self.regions.render(lane)).collect();
-            return format!("{{{}}}", lanes.join(", "));
+        let addresses = words.iter().any(|word| self.regions.is_address(*word));
+        if bytes.len() > 8 && bytes.len().is_multiple_of(8) && (addresses || !known.is_number()) {
+            let shown = |(i, word)| match known.part(8 * i, 8).is_shown() {
+                true => self.regions.render(word),
+                false => MASKED.to_owned(),
+            };
+            let words: Vec<_> = words.into_iter().enumerate().map(shown).collect();
+            let some = words.iter().any(|word| word != MASKED);
+            return if some { format!("{{{}}}", words.join(", ")) } else { MASKED.to_owned() };
+        }
+        if !known.is_number() {
+            return MASKED.to_owned();
         }
         let mut text = String::new();
         hex::push_little_endian(&mut text, bytes);

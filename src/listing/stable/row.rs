@@ -14,6 +14,8 @@ pub struct StableRow {
     pub unknown: u16,
     /// RFLAGS as a reader of the rows knows them, before and after: flags that are up to chance count as clear.
     pub rflags: (u64, u64),
+    /// RFLAGS bits that are up to chance, before and after.
+    pub unknown_flags: (u64, u64),
     /// Its text, where that names an address outside every module.
     pub instruction: Option<String>,
     /// Threads are numbered in the order in which they appear.

@@ -1,104 +1,131 @@
-//! Which registers, flags and bytes hold what another run would not repeat.
+//! Which bytes of registers, flags and memory another run would not repeat.
 
-use std::collections::HashMap;
+use iced_x86::Register;
 
-use crate::registers::{R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI};
+use super::operand_kinds::{general, vector};
+use super::shadow::Shadow;
+use super::tag::{Alignment, Tag, Value, WIDEST};
+use crate::registers::{R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP};
 
-/// Bytes of memory that are looked up at once.
-const GRANULE: u64 = 8;
+/// What a function may leave in any state (System V ABI, figure 3.4).
+const SCRATCH: [usize; 9] = [RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11];
 
-/// What a function may leave in any state (System V ABI, figure 3.4), but for the result.
-const SCRATCH: [usize; 8] = [RCX, RDX, RSI, RDI, R8, R9, R10, R11];
+const VECTORS: usize = 32;
 
-/// The state of one thread.
-#[derive(Clone, Debug, Default)]
-pub struct Taint {
-    registers: u16,
-    vectors: u32,
+/// The registers of one thread.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    general: [Value; 16],
+    vectors: [Value; VECTORS],
+    /// The opmask registers of AVX-512.
+    masks: [Tag; 8],
+    /// The x87 and MMX registers together: they turn, and a slot is hard to tell from another.
+    x87: Tag,
+    /// Something in this call wrote the register that floating-point values come back in.
+    has_vector_result: bool,
     /// RFLAGS bits whose values chance decides, or the ISA leaves undefined.
     pub flags: u64,
-    /// By granule, its tainted bytes, a bit each: a number may be written over half of what was a pointer.
-    memory: HashMap<u64, u8>,
 }
 
-impl Taint {
-    /// Everything is unknown but the arguments `known`.
+impl Default for Registers {
+    fn default() -> Self {
+        let mut general = [Value::of(Tag::Garbage, 8); 16];
+        general[RSP] = Value::address(Alignment::Paragraph);
+        let vectors = [Value::number(WIDEST); VECTORS];
+        let masks = [Tag::Number; 8];
+        Self { general, vectors, masks, x87: Tag::Number, has_vector_result: false, flags: u64::MAX }
+    }
+}
+
+impl Registers {
     #[must_use]
-    pub fn at_entry(known: &[usize]) -> Self {
-        let mut taint = Self { registers: u16::MAX, vectors: 0, flags: u64::MAX, memory: HashMap::new() };
-        for register in known {
-            taint.set_register(*register, false);
+    pub const fn general(&self, index: usize) -> &Value {
+        &self.general[index]
+    }
+
+    /// The stack pointer is an address, whatever becomes of it.
+    pub fn set_general(&mut self, index: usize, value: Value) {
+        if index != RSP {
+            self.general[index] = value;
         }
-        taint
     }
 
+    /// General registers whose values cannot be shown, a bit each.
     #[must_use]
-    pub const fn register(&self, index: usize) -> bool {
-        self.registers >> index & 1 != 0
+    pub fn masked(&self) -> u16 {
+        let bit = |(index, value): (usize, &Value)| u16::from(!value.is_shown()) << index;
+        self.general.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
     }
 
-    /// All general registers, a bit each.
+    /// Of any register what an instruction reads there; what is not followed is a number.
     #[must_use]
-    pub const fn registers(&self) -> u16 {
-        self.registers
+    pub fn read(&self, register: Register) -> Value {
+        let size = register.size();
+        if let Some(index) = general(register) {
+            self.general[index].part(first_byte(register), size)
+        } else if let Some(index) = vector(register) {
+            self.vectors[index].part(0, size)
+        } else if register.is_k() {
+            Value::of(self.masks[register.number() & 7], 8)
+        } else if register.is_st() || register.is_mm() {
+            Value::of(self.x87, size)
+        } else {
+            Value::number(size)
+        }
     }
 
-    pub const fn set_register(&mut self, index: usize, tainted: bool) {
-        self.registers = self.registers & !(1 << index) | (tainted as u16) << index;
-    }
-
-    #[must_use]
-    pub const fn vector(&self, index: usize) -> bool {
-        self.vectors >> (index & 31) & 1 != 0
-    }
-
-    pub const fn set_vector(&mut self, index: usize, tainted: bool) {
-        self.vectors = self.vectors & !(1 << (index & 31)) | (tainted as u32) << (index & 31);
-    }
-
-    #[must_use]
-    pub fn memory(&self, address: u64, size: u64) -> bool {
-        let tainted =
-            |(granule, bytes): (u64, u8)| self.memory.get(&granule).is_some_and(|it| it & bytes != 0);
-        !self.memory.is_empty() && granules(address, size).any(tainted)
-    }
-
-    pub fn set_memory(&mut self, address: u64, size: u64, tainted: bool) {
-        for (granule, bytes) in granules(address, size) {
-            if tainted {
-                *self.memory.entry(granule).or_default() |= bytes;
-            } else if let Some(known) = self.memory.get_mut(&granule) {
-                *known &= !bytes;
-                if *known == 0 {
-                    self.memory.remove(&granule);
-                }
-            }
+    /// Writes a register: its upper half becomes zero with 32 bits of a general one, the rest of a vector register where the
+    /// instruction is `vex`-encoded (SDM volume 1, sections 3.4.1.1 and 14.1.3).
+    pub fn write(&mut self, register: Register, value: &Value, vex: bool) {
+        let size = register.size();
+        let value = value.part(0, size);
+        if let Some(index) = general(register) {
+            let whole = if size == 4 { Value::number(8) } else { self.general[index] };
+            self.set_general(index, whole.with(first_byte(register), &value));
+        } else if let Some(index) = vector(register) {
+            let whole = if vex { Value::number(WIDEST) } else { self.vectors[index] };
+            self.vectors[index] = whole.with(0, &value);
+            self.has_vector_result |= index == 0;
+        } else if register.is_k() {
+            self.masks[register.number() & 7] = value.joined();
+        } else if register.is_st() || register.is_mm() {
+            self.x87 = self.x87.join(value.joined());
         }
     }
 
     /// Control was out of scope: what a function may overwrite holds nobody knows what.
-    pub fn ran_natively(&mut self, result_tainted: bool) {
+    pub fn ran_natively(&mut self) {
         for register in SCRATCH {
-            self.set_register(register, true);
+            self.general[register] = Value::of(Tag::Garbage, 8);
         }
-        self.set_register(RAX, result_tainted);
-        self.vectors = !1;
+        self.vectors = [Value::of(Tag::Garbage, WIDEST); VECTORS];
+        self.vectors[0] = Value::number(WIDEST);
+        (self.masks, self.x87) = ([Tag::Garbage; 8], Tag::Number);
         self.flags = u64::MAX;
+    }
+
+    /// The result of a function with a floating-point value (System V ABI, 3.2.3).
+    pub fn set_vector_result(&mut self, tag: Tag) {
+        self.vectors[0] = Value::of(tag, WIDEST);
+        self.has_vector_result = true;
+    }
+
+    /// Whether a floating-point result can be shown: what a caller left there is none.
+    #[must_use]
+    pub fn shows_vector_result(&self) -> bool {
+        self.has_vector_result && self.vectors[0].part(0, 8).is_number()
     }
 }
 
-/// Granules and the bytes of each that belong to the range. At most as many as a page has: a length of nonsense must not take
-/// for ever.
-fn granules(address: u64, size: u64) -> impl Iterator<Item = (u64, u8)> {
-    const MOST: u64 = 4096 / GRANULE;
-    let last_byte = address.saturating_add(size.max(1) - 1);
-    let first = address / GRANULE;
-    let last = last_byte / GRANULE;
-    (first..=last.min(first + MOST)).map(move |granule| {
-        let from = if granule == first { address % GRANULE } else { 0 };
-        let to = if granule == last { last_byte % GRANULE } else { GRANULE - 1 };
-        (granule, (u8::MAX << from) & (u8::MAX >> (GRANULE - 1 - to)))
-    })
+const fn first_byte(register: Register) -> usize {
+    matches!(register, Register::AH | Register::BH | Register::CH | Register::DH) as usize
+}
+
+/// The state of one thread.
+#[derive(Clone, Debug, Default)]
+pub struct Taint {
+    pub registers: Registers,
+    pub memory: Shadow,
 }
 
 #[cfg(test)]
@@ -106,16 +133,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_told_apart_by_bytes() {
-        let mut taint = Taint::default();
-        taint.set_memory(0x1004, 8, true);
-        taint.set_memory(0x1008, 4, false);
-        assert!(taint.memory(0x1000, 8), "its upper half");
-        assert!(!taint.memory(0x1000, 4));
-        assert!(!taint.memory(0x1008, 8));
-        taint.set_memory(0x1004, 4, false);
-        assert!(!taint.memory(0x1000, 16));
-        taint.set_memory(0x1007, 1, true);
-        assert!(taint.memory(0x1000, 32) && !taint.memory(0x1000, 7));
+    fn parts_of_registers() {
+        let mut registers = Registers::default();
+        registers.set_general(RDI, Value::address(Alignment::Page));
+        assert_eq!(registers.masked() >> RDI & 1, 0);
+        registers.write(Register::DIL, &Value::number(1), false);
+        assert_eq!(registers.masked() >> RDI & 1, 1, "the low byte of an address overwritten");
+        registers.write(Register::EDI, &Value::number(4), false);
+        assert_eq!(registers.masked() >> RDI & 1, 0, "the upper half is zero");
+        registers.write(Register::CH, &Value::number(1), false);
+        assert!(registers.read(Register::CH).is_number());
+        assert!(!registers.read(Register::CX).is_number());
+        registers.write(Register::XMM3, &Value::of(Tag::Outside, 16), true);
+        registers.write(Register::RSP, &Value::of(Tag::Outside, 8), false);
+        assert!(registers.read(Register::RSP).is_shown());
+        assert!(registers.read(Register::YMM3).is_outside());
+        assert!(registers.read(Register::YMM3).part(16, 16).is_number());
     }
 }

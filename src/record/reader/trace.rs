@@ -93,6 +93,13 @@ impl Trace {
         &self.modules
     }
 
+    /// Calls the module with this id by another path, that of the same file elsewhere.
+    pub fn rename_module(&mut self, id: u32, path: String) {
+        for module in self.modules.iter_mut().filter(|module| module.id == id) {
+            module.path.clone_from(&path);
+        }
+    }
+
     /// The figures the traced process kept.
     #[must_use]
     pub fn counters(&self) -> CounterValues {

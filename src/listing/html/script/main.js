@@ -196,7 +196,7 @@ function drawRegisters() {
   for (const { r, e, value, note } of buttons) {
     const now = register(r, here);
     let shown = hex(now);
-    if (r === 16 && now !== null) { const f = parseInt(now, 16); shown = FLAGS.filter(([b]) => f >> b & 1).map(([, n]) => n).join(" ") || "-"; }
+    if (r === 16 && now !== null) { const f = parseInt(now, 16); shown = FLAGS.every(([b]) => f >> b + 16 & 1) ? "?" : FLAGS.filter(([b]) => (f | f >> 16) >> b & 1).map(([b, n]) => n + (f >> b + 16 & 1 ? "?" : "")).join(" ") || "-"; }
     if (value.textContent !== shown) value.textContent = shown;
     note.textContent = changed.has(r) ? ", changed by this row" : "";
     e.classList.toggle("changed", changed.has(r));

@@ -1,0 +1,239 @@
+//! What a function that ran out of sight has left behind.
+
+use super::arguments::ORDER;
+use super::outside::{written_by_call, written_by_function};
+use super::regions::Regions;
+use super::tag::{Tag, Value};
+use super::taint::Taint;
+use crate::address::RuntimeAddr;
+use crate::listing::names;
+use crate::record::reader::Trace;
+use crate::registers::{RAX, RSI};
+
+/// Functions whose number of arguments is known (the manual pages in section 3): what other argument registers hold is
+/// nothing to them.
+const ARITY: &[(&str, usize)] = &[
+    ("atof", 1),
+    ("atoi", 1),
+    ("atol", 1),
+    ("atoll", 1),
+    ("calloc", 2),
+    ("fclose", 1),
+    ("fflush", 1),
+    ("fopen", 2),
+    ("fputs", 2),
+    ("free", 1),
+    ("getenv", 1),
+    ("malloc", 1),
+    ("memchr", 3),
+    ("memcmp", 3),
+    ("memcpy", 3),
+    ("memmove", 3),
+    ("memset", 3),
+    ("putchar", 1),
+    ("puts", 1),
+    ("qsort", 4),
+    ("realloc", 2),
+    ("strcasecmp", 2),
+    ("strcat", 2),
+    ("strchr", 2),
+    ("strcmp", 2),
+    ("strcpy", 2),
+    ("strcspn", 2),
+    ("strdup", 1),
+    ("strlen", 1),
+    ("strncmp", 3),
+    ("strncpy", 3),
+    ("strnlen", 2),
+    ("strrchr", 2),
+    ("strspn", 2),
+    ("strstr", 2),
+    ("strtod", 2),
+    ("strtol", 3),
+    ("strtoll", 3),
+    ("strtoul", 3),
+    ("strtoull", 3),
+    ("tolower", 1),
+    ("toupper", 1),
+];
+
+/// Functions that leave behind a static `struct tm` or a text, by the clock or where the machine stands.
+const DATES: &[&str] = &["asctime", "ctime", "gmtime", "localtime", "getlogin", "ttyname"];
+
+/// A call that has left the scope, and its arguments, as far as they are known.
+#[derive(Clone, Debug)]
+pub struct Native {
+    /// The name of the function, or the names that it goes by.
+    pub names: [String; 2],
+    pub arguments: [Option<u64>; 6],
+    pub vdso: bool,
+    /// An argument is a format that asks for an address.
+    pub formats_address: bool,
+}
+
+/// The name of the function at `address`, without what is said about how it is reached, and as the documentation calls it.
+#[must_use]
+pub fn function_at(trace: &Trace, address: RuntimeAddr) -> String {
+    let name = trace.symbol(address).map_or("", |hit| &hit.symbol.name);
+    let name = name.split('@').next().unwrap_or_default();
+    let name = name.strip_prefix("__vdso_").or_else(|| name.strip_prefix("_IO_")).unwrap_or(name);
+    let name = name.trim_start_matches('_');
+    let name = name.strip_suffix("_chk").unwrap_or(name);
+    name.to_owned()
+}
+
+impl Native {
+    /// What it made of memory and its result, once that is known. The registers are as before the call; but the scratch ones
+    /// are left to [`Registers::ran_natively`](super::taint::Registers::ran_natively), which this does.
+    pub fn returns(&self, result: Option<u64>, regions: &Regions, taint: &mut Taint) {
+        let arguments = &self.arguments;
+        let known = |table: &[&str]| self.names.iter().any(|name| table.contains(&name.as_str()));
+        let jumped = known(&["longjmp", "siglongjmp"]).then(|| *taint.registers.general(RSI));
+        let masked = self.takes_masked(taint);
+        let mut outside = self.vdso;
+        for name in &self.names {
+            if name == "syscall" {
+                // syscall(2) takes the call's number first.
+                let shifted = std::array::from_fn(|i| arguments.get(i + 1).copied().flatten());
+                if let Some(number) = arguments[0] {
+                    let is_address = |value| regions.is_address(value);
+                    let call = names::syscall(number);
+                    written_by_call(&call, &shifted, result, &is_address, &mut taint.memory);
+                }
+                outside = true;
+                break;
+            }
+            if written_by_function(name, arguments, result, &mut taint.memory) {
+                outside = true;
+                break;
+            }
+        }
+        self.passes_on(masked, result, taint);
+        taint.registers.ran_natively();
+        let tags = result.map_or(Value::number(8), |result| regions.adopt(result));
+        let address = tags.as_address().is_some();
+        if let (true, Some(result)) = (known(DATES), result.filter(|_| address)) {
+            const TM: u64 = size_of::<libc::tm>() as u64;
+            taint.memory.fill(result, TM, Some(Tag::Outside));
+        }
+        // A jump gives what it was told (longjmp(3)); and where something lies tells nothing about what it was made from.
+        let tags = if !address && (outside || masked) { Value::of(Tag::Outside, 8) } else { tags };
+        taint.registers.set_general(RAX, jumped.unwrap_or(tags));
+        taint.registers.set_vector_result(if outside || masked { Tag::Outside } else { Tag::Number });
+    }
+
+    /// Whether an argument, or what lies where it leads, is from outside.
+    fn takes_masked(&self, taint: &Taint) -> bool {
+        if self.formats_address {
+            return true;
+        }
+        let arity = ARITY.iter().find(|(name, _)| self.names.iter().any(|known| known == name));
+        let count = arity.map_or(ORDER.len(), |(_, count)| *count);
+        ORDER.into_iter().zip(self.arguments).take(count).any(|(register, value)| {
+            let tags = taint.registers.general(register);
+            let points = tags.is_shown().then_some(value).flatten().filter(|value| *value >= 0x1000);
+            tags.is_outside() || points.is_some_and(|address| taint.memory.outside_from(address) > 0)
+        })
+    }
+
+    /// What functions that copy and format leave where their first argument leads.
+    fn passes_on(&self, masked: bool, result: Option<u64>, taint: &mut Taint) {
+        let [Some(to), second, third, ..] = self.arguments else { return };
+        for name in &self.names {
+            let text = || result.filter(|it| (*it as i64) >= 0).map_or(0, |length| length + 1);
+            match name.as_str() {
+                "memcpy" | "memmove" | "mempcpy" => {
+                    if let (Some(from), Some(length)) = (second, third) {
+                        taint.memory.copy(to, from, length);
+                    }
+                }
+                "strcpy" | "stpcpy" | "strncpy" | "strcat" | "strncat" => {
+                    if let Some(from) = second {
+                        let length = taint.memory.outside_from(from);
+                        taint.memory.fill(to, length, Some(Tag::Outside));
+                    }
+                }
+                "memset" => taint.memory.fill(to, third.unwrap_or(0), Some(Tag::Number)),
+                "sprintf" | "snprintf" | "vsprintf" | "vsnprintf" | "strftime" => {
+                    taint.memory.fill(to, text(), masked.then_some(Tag::Outside));
+                }
+                _ => continue,
+            }
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::synthetic::Synthetic;
+    use crate::registers::{RDI, RDX};
+
+    const RSP: u64 = 0x7ffd_1b2c_3d48;
+    const BUFFER: u64 = RSP + 0x40;
+
+    /// A call of a function with these arguments, and what is known of the first three.
+    fn call(name: &str, arguments: [(u64, Value); 3], result: u64, taint: &mut Taint) -> bool {
+        let mut regions = Regions::of(&Synthetic::new().read());
+        regions.begin_call(RSP);
+        for ((_, value), register) in arguments.iter().zip([RDI, RSI, RDX]) {
+            taint.registers.set_general(register, *value);
+        }
+        let [a, b, c] = arguments.map(|(number, _)| Some(number));
+        let native = Native {
+            names: [name.to_owned(), String::new()],
+            arguments: [a, b, c, None, None, None],
+            vdso: false,
+            formats_address: false,
+        };
+        native.returns(Some(result), &regions, taint);
+        taint.registers.general(RAX).is_shown()
+    }
+
+    fn number(number: u64) -> (u64, Value) {
+        (number, Value::number(8))
+    }
+
+    fn pointer() -> (u64, Value) {
+        (BUFFER, Value::address(super::super::tag::Alignment::Paragraph))
+    }
+
+    #[test]
+    fn what_functions_answer() {
+        let shown = |name, arguments| call(name, arguments, 5, &mut Taint::default());
+        for name in ["getuid", "getpid", "rand", "fgetc", "read", "syscall", "time"] {
+            assert!(!shown(name, [number(0); 3]), "{name}");
+        }
+        for name in ["strlen", "strcmp", "qsort", "printf", "work"] {
+            assert!(shown(name, [number(0); 3]), "{name}");
+        }
+        let outside = (7, Value::of(Tag::Outside, 8));
+        assert!(!shown("work", [number(1), outside, number(0)]), "made of what is masked");
+        assert!(shown("strlen", [number(1), outside, number(0)]), "not its argument");
+        assert!(shown("work", [number(1), (7, Value::of(Tag::Garbage, 8)), number(0)]), "left behind");
+    }
+
+    #[test]
+    fn a_jump_gives_what_it_was_told() {
+        let mut taint = Taint::default();
+        taint.memory.fill(BUFFER, 8, Some(Tag::Outside)); // registers, mangled
+        assert!(call("longjmp", [pointer(), number(7), number(0)], 7, &mut taint));
+    }
+
+    #[test]
+    fn what_functions_leave_in_memory() {
+        let mut taint = Taint::default();
+        call("read", [number(0), pointer(), number(64)], 3, &mut taint);
+        assert_eq!(taint.memory.outside_from(BUFFER), 3);
+        assert!(!call("atoi", [pointer(), number(0), number(0)], 5, &mut taint), "of a masked text");
+        call("memset", [pointer(), number(0), number(64)], BUFFER, &mut taint);
+        assert!(call("atoi", [pointer(), number(0), number(0)], 5, &mut taint));
+        let outside = (7, Value::of(Tag::Outside, 8));
+        call("sprintf", [pointer(), number(0x5000), outside], 4, &mut taint);
+        assert_eq!(taint.memory.outside_from(BUFFER), 5);
+        let arguments = [number(libc::SYS_getrandom as u64), pointer(), number(16)];
+        call("syscall", arguments, 16, &mut taint);
+        assert_eq!(taint.memory.outside_from(BUFFER), 16);
+    }
+}
