@@ -78,7 +78,7 @@ fn run(ledger: &Ledger, spec: &Spec) {
 
 fn round(ledger: &Ledger, spec: &Spec, region: *mut u8, event: i32) {
     if spec.pages == Pages::Fresh {
-        ledger.note(give_back(region, spec.iterations * PAGE));
+        ledger.note(give_back(region, spec.pages_needed() * PAGE));
     }
     let blocked = spec.delivery == Delivery::SigtrapBlocked;
     if blocked {

@@ -107,8 +107,8 @@ fn not_under(pmu: Pmu, event: &Event) -> Option<String> {
 /// The loop in which the event overflows.
 fn workload(event: &Event) -> Workload {
     match event {
-        // The clock has the page faults' own loop: it is asked the same question.
-        Event::PageFaults | Event::CpuClock | Event::TaskClock => class::page_store(),
+        // A clock has the page faults' own loop: it is asked the same question.
+        Event::PageFaults | Event::CpuClock | Event::TaskClock | Event::Cycles => class::page_store(),
         Event::ContextSwitches => class::sleep(),
         Event::Tracepoint(_) => class::behind_syscall(),
         _ => class::nop(),

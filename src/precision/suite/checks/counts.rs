@@ -15,9 +15,9 @@ use crate::precision::workload::{Path, class};
 
 /// So long that no overflow comes.
 const NEVER: u64 = 1 << 40;
-/// A hardware counter's period with signals: some hundred of them, or some thirty where each instruction is a step.
+/// A hardware counter's period with signals: some hundred of them, or some twenty where each instruction is a step.
 const PERIOD: u64 = 10_007;
-const EMULATED_PERIOD: u64 = 503;
+const EMULATED_PERIOD: u64 = 751;
 /// Instructions that the counters are to count, at least.
 const MILLION: u64 = 1_000_000;
 
