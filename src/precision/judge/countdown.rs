@@ -65,13 +65,18 @@ impl Countdown {
     }
 }
 
-/// Whether a counter that said `interrupts` has lost signals: it then still overflows at whole periods, some of the
-/// interrupts are one apart, and all are on time.
+/// Whether a counter that said `interrupts` has lost signals: all are on time, as it still overflows at whole periods, and
+/// they are not all as many periods apart as an interrupt that is always late would have them.
 pub(super) fn loses(interrupts: &[i64], period: i64) -> bool {
     let on_time = |count: &i64| count.rem_euclid(period) * 2 < period;
     let passed = |pair: &[i64]| pair.iter().map(|count| count.div_euclid(period)).collect::<Vec<_>>();
-    let one_apart = |pair: &[i64]| matches!(passed(pair).as_slice(), [before, after] if after - before == 1);
-    interrupts.iter().all(on_time) && interrupts.windows(2).any(one_apart)
+    let apart = |pair: &[i64]| match passed(pair).as_slice() {
+        [before, after] => after - before,
+        _ => 0,
+    };
+    let gaps: Vec<i64> = interrupts.windows(2).map(apart).collect();
+    let varies = gaps.windows(2).any(|pair| matches!(pair, [before, after] if before != after));
+    interrupts.iter().all(on_time) && (varies || gaps.contains(&1))
 }
 
 #[cfg(test)]
@@ -91,6 +96,8 @@ mod tests {
     #[test]
     fn losses_are_whole_periods() {
         assert!(loses(&[61, 122, 244, 305], 61) && loses(&[64, 125, 247], 61));
+        assert!(loses(&[122, 305, 427], 61), "most of them, and no two are neighbours");
+        assert!(!loses(&[122, 244, 366], 61), "each as late as a period");
         assert!(!loses(&[123, 246, 369, 492], 61), "each as late as a period and one");
         assert!(!loses(&[61, 160, 230], 61), "some are half a period late");
         let mut countdown = Countdown::new(61, true);

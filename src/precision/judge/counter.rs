@@ -152,18 +152,26 @@ impl Counted {
             found.push(Behind { retired, occurred: at.occurred, late, slipped: over - beyond, grown });
         }
         self.over = over;
+        let skid = |stop: &Behind, late| {
+            stop.retired as i64 - setup.unit.behind(stop.occurred - late - stop.slipped, path)
+        };
         // Where nothing was counted too much, the count alone says how late an interrupt was. Where something was, it
         // may have been on the way from the overflow to the interrupt or not: what the others say is the likelier.
-        let certain: Histogram = found.iter().filter(|stop| stop.grown == 0).map(|stop| stop.late).collect();
-        for stop in found {
-            let late = ((stop.late - stop.grown).max(0)..=stop.late)
-                .max_by_key(|late| certain.of(*late))
-                .unwrap_or(stop.late);
-            self.latest = self.latest.max(late);
-            let overflowed = setup.unit.behind(stop.occurred - late - stop.slipped, path);
-            let skid = stop.retired as i64 - overflowed;
-            self.place.at_expected += u64::from(skid == 0);
-            self.place.skid.add(skid);
+        let certain: Histogram =
+            found.iter().filter(|stop| stop.grown == 0).map(|stop| skid(stop, stop.late)).collect();
+        for stop in &found {
+            let on_time = (stop.late - stop.grown).max(0);
+            let least = match (stop.grown, on_time) {
+                (0, _) => skid(stop, stop.late),
+                // It may be what overflowed, at whatever instruction it came.
+                (_, 0) => 0,
+                _ => skid(stop, on_time),
+            };
+            let most = skid(stop, stop.late);
+            let likeliest = (least..=most).max_by_key(|skid| certain.of(*skid)).unwrap_or(most);
+            self.latest = self.latest.max(if stop.grown == 0 { stop.late } else { on_time });
+            self.place.at_expected += u64::from(likeliest == 0);
+            self.place.skid.add(likeliest);
         }
     }
 

@@ -98,6 +98,9 @@ pub fn judge(nature: Nature, delivery: Delivery, delivered: &Delivered, place: &
     }
     match nature {
         Nature::Clock => Verdict::pass(),
+        Nature::Counter if place.signals == 0 => {
+            Verdict::fail(format!("none of {} signals came in the loop", delivered.received))
+        }
         Nature::Counter if delivered.lost() > 0 => {
             Verdict::fail(format!("{} of {} signals lost", delivered.lost(), delivered.asked))
         }

@@ -131,12 +131,14 @@ pub(super) fn tally(
         let before = tally.place.signals;
         match asked.event.nature() {
             Nature::Counter => {
-                let part = if tuning.overhead.is_none() { left.min(FEW) } else { left };
+                let part = if tuning.overhead.is_none() { left.clamp(2, FEW) } else { left };
                 let (spec, setup) = counter_batch(asked, workload, part, tuning, plan);
                 let mut observation = observe(&spec, 0)?;
-                observation.until_disarmed(&path);
+                let behind_loop = observation.until_disarmed(&path);
                 let counted = counter::judge(&observation, &path, setup);
-                if counted.reaches(setup.period) {
+                // In a loop of two periods and more, the first signal is in it unless it is a whole period late.
+                let all_behind = part > 1 && behind_loop && counted.place.signals == 0;
+                if counted.reaches(setup.period) || all_behind {
                     // Two periods on, the next overflow and a late interrupt look alike: with a longer one they do not.
                     if let Some(longer) =
                         plan.periods().iter().find(|period| **period > setup.period + LONGEST_LOOP)
@@ -146,6 +148,8 @@ pub(super) fn tally(
                         continue;
                     }
                     tally.delivered.too_short = Some(setup.period);
+                    tally.delivered.add(&observation, asked.delivery);
+                    break;
                 }
                 observation.asked = counted.overflows;
                 tally.delivered.add(&observation, asked.delivery);
