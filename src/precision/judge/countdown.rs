@@ -74,7 +74,8 @@ pub(super) fn loses(interrupts: &[i64], period: i64) -> bool {
         [before, after] => after - before,
         _ => 0,
     };
-    let gaps: Vec<i64> = interrupts.windows(2).map(apart).collect();
+    let since_start: Vec<i64> = std::iter::once(0).chain(interrupts.iter().copied()).collect();
+    let gaps: Vec<i64> = since_start.windows(2).map(apart).collect();
     let varies = gaps.windows(2).any(|pair| matches!(pair, [before, after] if before != after));
     interrupts.iter().all(on_time) && (varies || gaps.contains(&1))
 }
@@ -97,6 +98,7 @@ mod tests {
     fn losses_are_whole_periods() {
         assert!(loses(&[61, 122, 244, 305], 61) && loses(&[64, 125, 247], 61));
         assert!(loses(&[122, 305, 427], 61), "most of them, and no two are neighbours");
+        assert!(loses(&[122, 305], 61) && loses(&[61, 183], 61));
         assert!(!loses(&[122, 244, 366], 61), "each as late as a period");
         assert!(!loses(&[123, 246, 369, 492], 61), "each as late as a period and one");
         assert!(!loses(&[61, 160, 230], 61), "some are half a period late");
