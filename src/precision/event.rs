@@ -159,6 +159,11 @@ impl Event {
             attr.__bindgen_anon_3.uprobe_path = file.as_ptr() as u64;
             attr.__bindgen_anon_4.probe_offset = offset.0;
         }
+        if self.is_hardware() {
+            // It may share the PMU with others, or be on a core that lacks it, which only its times say.
+            attr.read_format =
+                u64::from(sys::PERF_FORMAT_TOTAL_TIME_ENABLED | sys::PERF_FORMAT_TOTAL_TIME_RUNNING);
+        }
         attr.set_precise_ip(u64::from(precise));
         attr.set_disabled(1);
         attr

@@ -31,6 +31,8 @@ pub struct Plan {
     pub precise: Vec<u8>,
     /// Names of the classes of instruction to measure; `None` for all.
     pub classes: Option<Vec<String>>,
+    /// Names of the checks beyond the matrix to run; `None` for all.
+    pub checks: Option<Vec<String>>,
     /// The CPU to stay on; `None` leaves it to the scheduler.
     pub cpu: Option<u32>,
     /// Signals of a row, instead of what the depth says.
@@ -63,9 +65,23 @@ impl Plan {
 
     /// Signals of a row at this precise level: without being asked for more, no more above 0 than a verdict needs.
     #[must_use]
-    pub fn signals_at(&self, precise: u8) -> u64 {
+    pub fn signals_at(&self, precise: u8, event: &Event) -> u64 {
         let most = if precise > 0 && self.depth != Depth::Thorough { SYNCHRONOUS } else { u64::MAX };
-        self.signals.unwrap_or(self.signals().min(most))
+        self.signals.unwrap_or(self.signals().min(most) / self.fewer(event))
+    }
+
+    /// How many times fewer signals of an event are asked for where each instruction of it is a step.
+    const fn fewer(&self, event: &Event) -> u64 {
+        match self.pmu {
+            Pmu::Emulated if event.is_hardware() => 10,
+            _ => 1,
+        }
+    }
+
+    /// Signals of the cycles, which are a clock.
+    #[must_use]
+    pub const fn cycles_signals(&self) -> u64 {
+        self.clock_signals() / self.fewer(&Event::Cycles)
     }
 
     /// Signals of a control, which has to be decided.
@@ -86,13 +102,13 @@ impl Plan {
 
     /// Signals of each class of instruction in a row.
     #[must_use]
-    pub fn class_signals(&self) -> u64 {
+    pub fn class_signals(&self, event: &Event) -> u64 {
         let signals = match self.depth {
             Depth::Quick => 200,
             Depth::Default => 1_000,
             Depth::Thorough => 20_000,
         };
-        self.signals.map_or(signals, |asked| signals.min(asked))
+        self.signals.map_or(signals / self.fewer(event), |asked| signals.min(asked))
     }
 
     /// Periods of a counter, the first that its PMU accepts is taken: prime, so that overflows go through every
@@ -119,7 +135,7 @@ impl Plan {
     pub const fn patience(&self) -> Duration {
         Duration::from_secs(match self.pmu {
             Pmu::Hardware => 60,
-            Pmu::Emulated => 900,
+            Pmu::Emulated => 300,
         })
     }
 }

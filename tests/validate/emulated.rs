@@ -14,44 +14,51 @@ fn emulator() -> OsString {
     std::env::var_os("OVERSTEP_EMULATOR").unwrap_or_else(|| env!("CARGO_BIN_EXE_overstep").into())
 }
 
-/// `validate`'s report under this model; `None` after saying why there is none.
-fn under(test: &str, model: &[&str], delivery: &str) -> Option<Value> {
-    at_class(test, model, delivery, "none")
+/// What of `validate` a test runs: beside the controls, instructions by one delivery, and these.
+struct Part<'a> {
+    test: &'a str,
+    delivery: &'a str,
+    signals: &'a str,
+    class: &'a str,
+    checks: &'a [&'a str],
 }
 
-/// The same, at this class of instruction, too.
-fn at_class(test: &str, model: &[&str], delivery: &str, class: &str) -> Option<Value> {
-    if !overstep::can_trace() {
-        skip(test, "breakpoint events do not work here");
-        return None;
+impl<'a> Part<'a> {
+    /// As many signals as a histogram needs, at the event's own loop.
+    const fn row(test: &'a str, delivery: &'a str) -> Self {
+        Self { test, delivery, signals: "150", class: "none", checks: &["none"] }
     }
-    let known = Command::new(emulator()).args(["emulate", "--help"]).output();
-    if !known.is_ok_and(|help| help.status.success()) {
-        skip(test, "this build has no `overstep emulate`");
-        return None;
+
+    /// These checks, and hardly a row.
+    const fn checks(test: &'a str, checks: &'a [&'a str]) -> Self {
+        Self { signals: "10", checks, ..Self::row(test, "fasync") }
     }
-    let directory = tempfile::tempdir().expect("a directory");
-    let json = directory.path().join("r.json");
-    let mut command = Command::new(emulator());
-    command.args(["emulate", "-q"]).args(model).arg("--").arg(env!("CARGO_BIN_EXE_overstep"));
-    command.args([
-        "validate",
-        "--quick",
-        "--event",
-        "instructions",
-        "--delivery",
-        delivery,
-        "--signals",
-        "300",
-        "--class",
-        class,
-    ]);
-    let (status, stdout, stderr) = run(command.arg("--json").arg(&json));
-    assert!(matches!(status, Some(0 | 1)), "{status:?} {stdout}{stderr}");
-    let report = report(&json);
-    assert_eq!(report["trusted"], json!(true), "{stdout}");
-    assert!(report["machine"]["emulated"].is_string(), "{stdout}");
-    Some(report)
+
+    /// `validate`'s report under this model; `None` after saying why there is none.
+    fn under(&self, model: &[&str]) -> Option<Value> {
+        if !overstep::can_trace() {
+            skip(self.test, "breakpoint events do not work here");
+            return None;
+        }
+        let known = Command::new(emulator()).args(["emulate", "--help"]).output();
+        if !known.is_ok_and(|help| help.status.success()) {
+            skip(self.test, "this build has no `overstep emulate`");
+            return None;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let json = directory.path().join("r.json");
+        let mut command = Command::new(emulator());
+        command.args(["emulate", "-q"]).args(model).arg("--").arg(env!("CARGO_BIN_EXE_overstep"));
+        command.args(["validate", "--quick", "--event", "instructions", "--delivery", self.delivery]);
+        command.args(["--signals", self.signals, "--class", self.class]);
+        command.args(self.checks.iter().flat_map(|check| ["--check", check]));
+        let (status, stdout, stderr) = run(command.arg("--json").arg(&json));
+        assert!(matches!(status, Some(0 | 1)), "{status:?} {stdout}{stderr}");
+        let report = report(&json);
+        assert_eq!(report["trusted"], json!(true), "{stdout}");
+        assert!(report["machine"]["emulated"].is_string(), "{stdout}");
+        Some(report)
+    }
 }
 
 /// The event's own loop, of nops.
@@ -67,31 +74,44 @@ fn skids(class: &Value) -> Vec<u64> {
     (0..=most).map(|n| skid.get(&n.to_string()).and_then(Value::as_u64).unwrap_or(0)).collect()
 }
 
+/// The places at which there is any.
+fn places(row: &Value) -> Vec<usize> {
+    skids(row).iter().enumerate().filter(|(_, times)| **times > 0).map(|(skid, _)| skid).collect()
+}
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().expect("checks are a list");
+    checks.iter().find(|check| check["name"] == name).expect("the check ran")
+}
+
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn no_skid_is_found_where_none_is_injected() {
+    const NAME: &str = "no_skid_is_found_where_none_is_injected";
     for delivery in ["fasync", "sigtrap"] {
-        let Some(report) = under("no_skid_is_found_where_none_is_injected", &[], delivery) else { return };
-        let class = nops(&report, delivery);
-        assert_eq!(class["at_expected"], class["signals"], "{class}");
+        let Some(report) = Part::row(NAME, delivery).under(&[]) else { return };
+        let row = nops(&report, delivery);
+        assert_eq!((&row["at_expected"], &row["outcome"]), (&row["signals"], &json!("pass")), "{row}");
     }
 }
 
 #[test]
 fn a_fixed_skid_is_recovered() {
-    let Some(report) = under("a_fixed_skid_is_recovered", &["--skid", "3"], "fasync") else { return };
-    let class = nops(&report, "fasync");
-    assert_eq!(
-        skids(class).iter().enumerate().filter(|(_, times)| **times > 0).map(|(n, _)| n).collect::<Vec<_>>(),
-        [3]
-    );
+    const NAME: &str = "a_fixed_skid_is_recovered";
+    // The first period that is tried is 61: the longer ones are reached by it. Twelve reach the call behind the loop.
+    for (skid, delivery) in [("3", "fasync"), ("62", "fasync"), ("70", "sigtrap"), ("12", "sigtrap")] {
+        let Some(report) = Part { signals: "40", ..Part::row(NAME, delivery) }.under(&["--skid", skid])
+        else {
+            return;
+        };
+        let row = nops(&report, delivery);
+        assert_eq!((places(row), &row["outcome"]), (vec![skid.parse().unwrap()], &json!("pass")), "{row}");
+    }
 }
 
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn a_uniform_skid_is_recovered() {
-    let model = ["--skid", "uniform:0-4", "--seed", "7"];
-    let Some(report) = under("a_uniform_skid_is_recovered", &model, "fasync") else { return };
+    let part = Part::row("a_uniform_skid_is_recovered", "fasync");
+    let Some(report) = part.under(&["--skid", "uniform:0-4", "--seed", "7"]) else { return };
     let mut seen = skids(nops(&report, "fasync"));
     assert_eq!(seen.len(), 5, "{seen:?}");
     seen.resize(5, 0);
@@ -100,10 +120,9 @@ fn a_uniform_skid_is_recovered() {
 }
 
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn a_geometric_skid_is_recovered() {
-    let model = ["--skid", "geometric:0.5", "--seed", "7"];
-    let Some(report) = under("a_geometric_skid_is_recovered", &model, "fasync") else { return };
+    let part = Part::row("a_geometric_skid_is_recovered", "fasync");
+    let Some(report) = part.under(&["--skid", "geometric:0.5", "--seed", "7"]) else { return };
     let mut seen = skids(nops(&report, "fasync"));
     let total = seen.iter().sum::<u64>() as f64;
     seen.resize(seen.len().max(24), 0);
@@ -113,8 +132,11 @@ fn a_geometric_skid_is_recovered() {
 
 #[test]
 fn lost_signals_are_missed() {
-    let Some(report) = under("lost_signals_are_missed", &["--lose", "0.2"], "sigtrap") else { return };
-    let figures = &nops(&report, "sigtrap")["figures"];
+    let Some(report) = Part::row("lost_signals_are_missed", "sigtrap").under(&["--lose", "0.2"]) else {
+        return;
+    };
+    let row = nops(&report, "sigtrap");
+    let figures = &row["figures"];
     let (asked, lost) = (figures["asked"].as_u64().unwrap(), figures["lost"].as_u64().unwrap());
     // One in five, with a thousandth of a chance to be further off.
     let seen = [lost, asked - lost];
@@ -122,62 +144,86 @@ fn lost_signals_are_missed() {
         chi_squared(&seen, &[asked as f64 * 0.2, asked as f64 * 0.8]).unwrap() > 0.001,
         "{lost} of {asked}"
     );
-}
-
-fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
-    let checks = report["checks"].as_array().expect("checks are a list");
-    checks.iter().find(|check| check["name"] == name).expect("the check ran")
+    assert_eq!((places(row), &row["outcome"]), (vec![0], &json!("fail")), "a loss is no skid: {row}");
 }
 
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
-fn counting_too_much_is_recovered() {
-    let Some(report) = under("counting_too_much_is_recovered", &["--overcount", "1000"], "fasync") else {
-        return;
-    };
-    let figures = &check(&report, "instructions, without signals")["figures"];
-    let (expected, over) = (figures["expected"].as_i64().unwrap(), figures["over"].as_i64().unwrap());
-    assert!((over - expected / 1_000).abs() <= 1, "{figures}");
-    // What is counted too much is no skid.
-    let row = nops(&report, "fasync");
-    assert_eq!(row["at_expected"], row["signals"], "{row}");
+fn counting_too_much_is_recovered_and_is_no_skid() {
+    const NAME: &str = "counting_too_much_is_recovered_and_is_no_skid";
+    const CHECKS: [&str; 3] = ["instructions, without signals", "branches, without signals", "handler tail"];
+    for (every, delivery) in [(500, "sigtrap"), (777, "sigtrap"), (500, "fasync")] {
+        let part = Part { checks: &CHECKS, ..Part::row(NAME, delivery) };
+        let Some(report) = part.under(&["--overcount", &every.to_string()]) else { return };
+        let instructions = check(&report, CHECKS[0]);
+        let figures = &instructions["figures"];
+        let (expected, over) = (figures["expected"].as_i64().unwrap(), figures["over"].as_i64().unwrap());
+        assert!((over - expected / every).abs() <= 1, "{figures}");
+        for name in CHECKS {
+            assert_eq!(check(&report, name)["outcome"], "pass", "{}", check(&report, name));
+        }
+        let row = nops(&report, delivery);
+        assert_eq!(row["at_expected"], row["signals"], "{row}");
+    }
+}
+
+#[test]
+fn counts_with_signals_are_exact_and_have_the_residue_of_each() {
+    const NAME: &str = "counts_with_signals_are_exact_and_have_the_residue_of_each";
+    const CHECKS: [&str; 1] = ["instructions, with signals"];
+    for (model, each) in [(&[] as &[&str], 0), (&["--iret-counts"], 1), (&["--skid", "40"], 0)] {
+        let Some(report) = Part::checks(NAME, &CHECKS).under(model) else { return };
+        let count = check(&report, CHECKS[0]);
+        let figure = |name: &str| count["figures"][name].as_i64().unwrap();
+        assert_eq!(figure("over"), each * figure("signals"), "{model:?} {count}");
+        assert!(figure("signals") >= 15 && count["outcome"] == "pass", "{count}");
+    }
+}
+
+#[test]
+fn multiplexing_is_named_and_nothing_else_is_said() {
+    const NAME: &str = "multiplexing_is_named_and_nothing_else_is_said";
+    const CHECKS: [&str; 1] = ["instructions, with signals"];
+    let part = Part { checks: &CHECKS, ..Part::row(NAME, "fasync") };
+    let Some(report) = part.under(&["--multiplex", "2000"]) else { return };
+    for found in [nops(&report, "fasync"), check(&report, CHECKS[0])] {
+        assert_eq!(found["outcome"], "fail", "{found}");
+        assert!(found["reason"].as_str().unwrap().contains("multiplexed: "), "{found}");
+    }
+    assert_eq!(nops(&report, "fasync")["synchronous"], Value::Null);
 }
 
 #[test]
 fn the_smallest_period_and_the_tail_are_found() {
-    let Some(report) =
-        under("the_smallest_period_and_the_tail_are_found", &["--min-period", "200"], "fasync")
-    else {
-        return;
-    };
-    assert_eq!(check(&report, "smallest period of instructions")["figures"]["accepted"], json!(200));
-    let tail = |report: &Value| check(report, "handler tail")["figures"]["tail"].as_i64().unwrap();
+    const NAME: &str = "the_smallest_period_and_the_tail_are_found";
+    const CHECKS: [&str; 2] = ["smallest period of instructions", "handler tail"];
+    let part = Part::checks(NAME, &CHECKS);
+    let Some(report) = part.under(&["--min-period", "200"]) else { return };
+    assert_eq!(check(&report, CHECKS[0])["figures"]["accepted"], json!(200));
+    let tail = |report: &Value| check(report, CHECKS[1])["figures"]["tail"].as_i64().unwrap();
     let without = tail(&report);
-    let Some(report) = under("the_smallest_period_and_the_tail_are_found", &["--iret-counts"], "fasync")
-    else {
-        return;
-    };
+    let Some(report) = part.under(&["--iret-counts"]) else { return };
     assert_eq!(tail(&report), without + 1, "the return from the handler is one more");
 }
 
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn a_lost_hang_up_is_seen() {
-    let Some(report) = under("a_lost_hang_up_is_seen", &["--hup-bug"], "fasync") else { return };
-    let five = check(&report, "instructions: REFRESH(5)");
+    const CHECKS: [&str; 1] = ["instructions: REFRESH(5)"];
+    let part = Part::checks("a_lost_hang_up_is_seen", &CHECKS);
+    let Some(report) = part.under(&["--hup-bug"]) else { return };
+    let five = check(&report, CHECKS[0]);
     // On a kernel that is not known for it, it is a failure.
     assert!(["fail", "known-kernel-bug"].contains(&five["outcome"].as_str().unwrap()), "{five}");
     assert_eq!(five["text"], "5 × POLL_IN");
-    let Some(report) = under("a_lost_hang_up_is_seen", &[], "fasync") else { return };
-    assert_eq!(check(&report, "instructions: REFRESH(5)")["text"], "4 × POLL_IN, 1 × POLL_HUP");
+    let Some(report) = part.under(&[]) else { return };
+    assert_eq!(check(&report, CHECKS[0])["text"], "4 × POLL_IN, 1 × POLL_HUP");
 }
 
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
 fn fused_instructions_are_seen_to_retire_together() {
     const NAME: &str = "fused_instructions_are_seen_to_retire_together";
     let fused = |report: &Value| nops(report, "fasync")["classes"][0].clone();
-    let Some(report) = at_class(NAME, &["--fuse"], "fasync", "fused cmp+jcc") else { return };
+    let part = Part { class: "fused cmp+jcc", ..Part::row(NAME, "fasync") };
+    let Some(report) = part.under(&["--fuse"]) else { return };
     let class = fused(&report);
     // An overflow at the first of the two stops behind the second: one instruction late, one in the loop's six.
     let seen = skids(&class);
@@ -187,23 +233,49 @@ fn fused_instructions_are_seen_to_retire_together() {
         chi_squared(&seen, &[total * 5.0 / 6.0, total / 6.0]).expect("enough signals") > 0.001,
         "{seen:?}"
     );
-    let Some(report) = at_class(NAME, &[], "fasync", "fused cmp+jcc") else { return };
+    let Some(report) = part.under(&[]) else { return };
     let class = fused(&report);
     assert_eq!(class["at_expected"], class["signals"], "{class}");
 }
 
 #[test]
-#[ignore = "a minute of single steps on a busy machine: -- --ignored"]
-fn throttling_is_seen() {
-    let seen = |report: &Value| {
-        let figures = &check(report, "throttling of instructions")["figures"];
-        (figures["signals"].as_i64().unwrap(), figures["asked"].as_i64().unwrap())
+fn throttling_is_seen_and_its_limit_recovered() {
+    const CHECKS: [&str; 1] = ["throttling of instructions"];
+    let part = Part::checks("throttling_is_seen_and_its_limit_recovered", &CHECKS);
+    for (model, limit) in [(&[] as &[&str], Value::Null), (&["--throttle", "5"], json!(5))] {
+        let Some(report) = part.under(model) else { return };
+        let throttling = check(&report, CHECKS[0]);
+        let figures = &throttling["figures"];
+        assert_eq!((&figures["limit"], &throttling["outcome"]), (&limit, &json!("pass")), "{throttling}");
+        assert_eq!(figures["signals"], figures["asked"], "{throttling}");
+        assert!(figures["asked"].as_i64().unwrap() >= 20, "{throttling}");
+    }
+}
+
+/// What a row says, of an event, level or model that is none of the others'.
+#[test]
+fn what_cannot_be_measured_says_why() {
+    const NAME: &str = "what_cannot_be_measured_says_why";
+    let reason = |arguments: &[&str]| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let json = directory.path().join("r.json");
+        let mut command = Command::new(emulator());
+        command.args(["emulate", "-q", "--", env!("CARGO_BIN_EXE_overstep"), "validate", "--quick"]);
+        command.args(["--class", "none", "--check", "none", "--signals", "10"]).args(arguments);
+        run(command.arg("--json").arg(&json));
+        let report = report(&json);
+        rows(&report).last().expect("rows").clone()
     };
-    let Some(report) = under("throttling_is_seen", &[], "fasync") else { return };
-    let (signals, asked) = seen(&report);
-    assert!(signals >= asked && asked >= 20, "{signals} of {asked}");
-    // Five in 10,000 instructions, of overflows that come every 561 and more.
-    let Some(report) = under("throttling_is_seen", &["--throttle", "5"], "fasync") else { return };
-    let (signals, asked) = seen(&report);
-    assert!(signals < asked, "{signals} of {asked}");
+    if Part::checks(NAME, &["none"]).under(&[]).is_none() {
+        return;
+    }
+    let switches = reason(&["--event", "context-switches", "--delivery", "sigtrap"]);
+    assert_eq!((&switches["event"], &switches["outcome"]), (&json!("context-switches"), &json!("skip")));
+    assert!(switches["reason"].as_str().unwrap().contains("overstep emulate"), "{switches}");
+    let precise = reason(&["--event", "instructions", "--precise", "1", "--delivery", "fasync"]);
+    let why = precise["reason"].as_str().unwrap();
+    assert!(why.contains("precise level 1") && !why.contains("--engine"), "{why}");
+    let cycles = reason(&["--event", "cycles", "--delivery", "fasync"]);
+    assert_eq!((&cycles["event"], &cycles["outcome"]), (&json!("cycles"), &json!("pass")), "{cycles}");
+    assert_eq!(cycles["synchronous"], json!(false), "no instruction makes a clock overflow: {cycles}");
 }

@@ -8,6 +8,7 @@ use crate::cli::presentation::Color;
 use crate::event::environment::emulated;
 use crate::precision::event::{Delivery, Event};
 use crate::precision::plan::{Depth, Plan, Pmu};
+use crate::precision::suite::check_names;
 use crate::precision::workload::class::{CLASSES, FAULTING};
 
 #[derive(Debug, Args)]
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// Only this class of instruction beside each event's own loop, or `none`: "nop", "load, hit", "fused cmp+jcc" …
     #[arg(long, value_name = "CLASS", value_parser = class)]
     class: Vec<String>,
+    /// Only this check beyond the matrix, or `none`: "handler tail", "instructions, with signals" …
+    #[arg(long, value_name = "CHECK", value_parser = check)]
+    check: Vec<String>,
     /// Stay on this CPU; on a hybrid machine the way to choose the core type
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
@@ -101,6 +105,15 @@ fn class(name: &str) -> Result<String, String> {
     Err(format!("there are none, {}", names.join("; ")))
 }
 
+/// The name of a check, or `none`.
+fn check(name: &str) -> Result<String, String> {
+    let names = check_names();
+    if name == "none" || names.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("there are none, {}", names.join("; ")))
+}
+
 impl Arguments {
     pub fn plan(&self) -> Plan {
         let depth = match (self.quick, self.thorough) {
@@ -123,6 +136,7 @@ impl Arguments {
             },
             precise,
             classes: if self.class.is_empty() { None } else { Some(self.class.clone()) },
+            checks: if self.check.is_empty() { None } else { Some(self.check.clone()) },
             cpu: self.cpu,
             signals: self.signals,
             pmu: if emulated().is_some() { Pmu::Emulated } else { Pmu::Hardware },

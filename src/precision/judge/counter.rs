@@ -2,10 +2,11 @@
 //!
 //! The counter counts the handler's first and last instructions, too: the same number each time, so what it counted
 //! between two stops less what the loop retired between them is that number, found out and not assumed. What it says
-//! beyond a whole number of periods is how late the interrupt stopped it. Where the loop has retired more than the
+//! beyond the kernel's countdown is how late the interrupt stopped it. Where the loop has retired more than the
 //! counter says, the signal came later still; where it has retired less, the counter has over-counted, and that stays.
 
 use super::Histogram;
+use super::countdown::{Countdown, loses};
 use super::place::{Place, left};
 use crate::precision::measure::{Observation, Stop};
 use crate::precision::workload::Path;
@@ -43,8 +44,14 @@ pub struct Counted {
     /// Of how many steps that number was the same.
     pub steady: u64,
     pub steps: u64,
+    /// Steps in which one more was counted.
+    pub surplus: u64,
     /// Occurrences counted that the loop and the handler did not have.
     pub over: i64,
+    /// Overflows, those without a signal included.
+    pub overflows: u64,
+    /// Occurrences between an overflow and its interrupt, at most.
+    pub latest: i64,
     pub place: Place,
 }
 
@@ -58,7 +65,20 @@ struct At {
     counted: i64,
 }
 
-/// Judges the stops of one round of the loop that `path` is.
+/// How far behind its overflow a stop in the loop is.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    retired: u64,
+    occurred: i64,
+    /// Occurrences from the overflow to the interrupt, by the count.
+    late: i64,
+    /// Occurrences from the interrupt to the signal.
+    slipped: i64,
+    /// Counted too many since the stop before: up to as much of `late` may be that.
+    grown: i64,
+}
+
+/// Judges the stops of one round of the loop that `path` is: nothing behind [`Observation::until_disarmed`].
 #[must_use]
 pub fn judge(observation: &Observation, path: &Path, setup: Setup) -> Counted {
     let total = setup.iterations * path.length();
@@ -67,17 +87,28 @@ pub fn judge(observation: &Observation, path: &Path, setup: Setup) -> Counted {
         let occurred = retired.map_or(0, |retired| setup.unit.occurred(retired, path) as i64);
         At { retired, occurred, counted: stop.count as i64 }
     };
-    let in_loop = observation.stops.iter().filter(|stop| !path.is_disarming(stop.rip));
-    let stops: Vec<At> = in_loop.map(at).collect();
+    let (disarming, in_loop): (Vec<&Stop>, Vec<&Stop>) =
+        observation.stops.iter().partition(|stop| path.is_disarming(stop.rip));
+    let stops: Vec<At> = in_loop.into_iter().map(at).collect();
     let inside = |pair: &&[At]| pair.iter().all(|at| at.retired.is_some());
     let steps: Vec<&[At]> = stops.windows(2).filter(inside).collect();
     let between = |pair: &[At], of: fn(&At) -> i64| pair.last().map_or(0, of) - pair.first().map_or(0, of);
     let extra = |pair: &&[At]| between(pair, |at| at.counted) - between(pair, |at| at.occurred);
     let overheads: Histogram = steps.iter().map(extra).collect();
     let overhead = overheads.mode().unwrap_or(0);
-    let mut counted =
-        Counted { overhead, steady: overheads.of(overhead), steps: steps.len() as u64, ..Counted::default() };
+    let mut counted = Counted {
+        overhead,
+        steady: overheads.of(overhead),
+        surplus: overheads.of(overhead + 1),
+        steps: steps.len() as u64,
+        ..Counted::default()
+    };
     counted.locate(&stops, path, setup);
+    // What comes behind the loop is an overflow, too, but at no instruction of it.
+    match disarming.len() as u64 {
+        0 => counted.overflows += setup.unsignalled(&stops, counted.head(&stops, setup), observation.count),
+        signalled => counted.overflows += signalled,
+    }
     for pair in &steps {
         let place = &mut counted.place;
         match between(pair, |at| at.occurred) {
@@ -90,30 +121,98 @@ pub fn judge(observation: &Observation, path: &Path, setup: Setup) -> Counted {
 }
 
 impl Counted {
+    /// Whether interrupts come so late that the next overflow, or one in the handler, cannot be told from them.
+    #[must_use]
+    pub const fn reaches(&self, period: u64) -> bool {
+        self.latest * 2 >= period as i64
+    }
+
+    /// Occurrences of the handler's up to where it stops the counter: seen once, at the first stop.
+    fn head(&self, stops: &[At], setup: Setup) -> i64 {
+        match (setup.stopped, stops.first()) {
+            (Stopped::ByHandler, Some(first)) => first.counted - first.occurred,
+            _ => 0,
+        }
+    }
+
     /// Finds how far behind its overflow each stop is.
     fn locate(&mut self, stops: &[At], path: &Path, setup: Setup) {
-        let behind = |n: i64, at: &At| at.counted - at.occurred - n * self.overhead;
-        // What of a stopped-by-handler's count is the handler's own: seen once, at the first stop.
-        let head = match (setup.stopped, stops.first()) {
-            (Stopped::ByHandler, Some(first)) => behind(0, first),
-            _ => 0,
-        };
-        let mut over = 0;
-        for (n, at) in (0i64..).zip(stops) {
+        let head = self.head(stops, setup);
+        let lates = self.follow(stops, head, setup);
+        let (mut over, mut found) = (0, Vec::new());
+        for ((n, at), late) in (0i64..).zip(stops).zip(lates) {
             self.place.signals += 1;
             let Some(retired) = at.retired else {
                 self.place.outside += 1;
                 continue;
             };
-            over = over.max(behind(n, at) - head);
-            let late = (at.counted - head).rem_euclid(setup.period as i64);
-            let slipped = over - (behind(n, at) - head);
-            let overflowed = setup.unit.behind(at.occurred - late - slipped, path);
-            let skid = retired as i64 - overflowed;
-            self.place.at_expected += u64::from(skid == 0);
-            self.place.skid.add(skid);
+            let beyond = at.counted - at.occurred - n * self.overhead - head;
+            let grown = (beyond - over).max(0);
+            over = over.max(beyond);
+            found.push(Behind { retired, occurred: at.occurred, late, slipped: over - beyond, grown });
         }
         self.over = over;
+        let skid = |stop: &Behind, late| {
+            stop.retired as i64 - setup.unit.behind(stop.occurred - late - stop.slipped, path)
+        };
+        // Where nothing was counted too much, the count alone says how late an interrupt was. Where something was, it
+        // may have been on the way from the overflow to the interrupt or not: what the others say is the likelier.
+        let certain: Histogram =
+            found.iter().filter(|stop| stop.grown == 0).map(|stop| skid(stop, stop.late)).collect();
+        for stop in &found {
+            let on_time = (stop.late - stop.grown).max(0);
+            let least = match (stop.grown, on_time) {
+                (0, _) => skid(stop, stop.late),
+                // It may be what overflowed, at whatever instruction it came.
+                (_, 0) => 0,
+                _ => skid(stop, on_time),
+            };
+            let most = skid(stop, stop.late);
+            let likeliest = (least..=most).max_by_key(|skid| certain.of(*skid)).unwrap_or(most);
+            self.latest = self.latest.max(if stop.grown == 0 { stop.late } else { on_time });
+            self.place.at_expected += u64::from(likeliest == 0);
+            self.place.skid.add(likeliest);
+        }
+    }
+
+    /// Follows the kernel's countdown: how late each interrupt was, and how many overflows there were for them.
+    fn follow(&mut self, stops: &[At], head: i64, setup: Setup) -> Vec<i64> {
+        let mut countdown = setup.countdown(stops, head);
+        let mut before = 0;
+        let mut lates = Vec::with_capacity(stops.len());
+        for at in stops {
+            let passed = countdown.interrupted(at.counted - head - before);
+            countdown.counted(head);
+            before = at.counted;
+            self.overflows += passed.overflows;
+            lates.push(passed.late);
+        }
+        lates
+    }
+}
+
+impl Setup {
+    fn countdown(&self, stops: &[At], head: i64) -> Countdown {
+        let interrupts: Vec<i64> = stops.iter().map(|at| at.counted - head).collect();
+        let period = self.period as i64;
+        // The limit ends what a lost signal does not arm again: only a free-running counter goes on without it.
+        Countdown::new(period, self.stopped == Stopped::ByHandler && loses(&interrupts, period))
+    }
+
+    /// Overflows behind the last stop, when the counter said `count` in the end.
+    fn unsignalled(&self, stops: &[At], head: i64, count: u64) -> u64 {
+        let mut countdown = self.countdown(stops, head);
+        let mut before = 0;
+        for at in stops {
+            countdown.interrupted(at.counted - head - before);
+            countdown.counted(head);
+            before = at.counted;
+        }
+        let overflows = countdown.overflows_in(count as i64 - before);
+        match self.stopped {
+            Stopped::ByLimit => overflows.min(1),
+            Stopped::ByHandler => overflows,
+        }
     }
 }
 
@@ -231,6 +330,64 @@ mod tests {
     fn counting_too_much_is_no_skid() {
         let counted = judged(&model(200, NONE, NONE, |n| n / 50));
         assert_eq!((counted.over, counted.place.at_expected), (4, 200));
+        // The one too many is what made the counter overflow: it stands one beyond, at the instruction expected.
+        let at_overflow = judged(&model(200, |n| u64::from(n % 50 == 0), NONE, |n| n / 50));
+        assert_eq!((at_overflow.over, at_overflow.place.at_expected), (4, 200), "{at_overflow:?}");
+    }
+
+    /// The stops of a counter whose interrupt always comes `late`, as the kernel's countdown has it; a signal in `lose` is
+    /// lost.
+    fn of_countdown(stops: u64, late: i64, stopped: Stopped, lose: Option<u64>) -> Counted {
+        let workload = class::nop();
+        let path = Path::of(&workload);
+        let setup = Setup { period: 61, stopped, ..SETUP };
+        let (head, tail) = if stopped == Stopped::ByHandler { (9, 2) } else { (0, 2) };
+        let (mut left, mut count, mut retired) = (61i64, 0i64, 0i64);
+        let mut seen = Vec::new();
+        for n in 1..=stops {
+            let passed = left.max(2) + late;
+            count += passed;
+            retired += passed;
+            left = match left - passed {
+                left if left <= -61 => 61,
+                left => left + 61,
+            };
+            if lose.is_some_and(|every| n % every == 0) {
+                continue;
+            }
+            count += head;
+            left -= head;
+            let (pass, place) = (retired as u64 / path.length(), retired as u64 % path.length());
+            let offset = if place == path.length() - 1 { place + 2 } else { place };
+            let left_of_loop = SETUP.iterations - pass - u64::from(place == path.length() - 1);
+            let rip = workload.subject.plus(offset).plus(u64::MAX);
+            seen.push(Stop { rip, left: left_of_loop, count: count as u64, ..Stop::default() });
+            // What the handler counts behind its re-arming is no instruction of the loop.
+            count += tail;
+            left -= tail;
+        }
+        let end = seen.last().map_or(0, |stop: &Stop| stop.count);
+        judge(&Observation { stops: seen, count: end, ..Observation::default() }, &path, setup)
+    }
+
+    #[test]
+    fn a_skid_longer_than_the_period_is_recovered() {
+        for stopped in [Stopped::ByLimit, Stopped::ByHandler] {
+            for late in [0, 3, 30, 45, 61, 62, 70, 130, 400] {
+                let counted = of_countdown(50, late, stopped, None);
+                assert_eq!(counted.place.skid.of(late), 50, "{late} {stopped:?} {counted:?}");
+                assert_eq!((counted.overflows, counted.latest), (50, late), "{stopped:?}");
+                assert_eq!(counted.reaches(61), late > 30, "{late}");
+            }
+        }
+    }
+
+    #[test]
+    fn lost_signals_are_no_skid() {
+        let counted = of_countdown(50, 3, Stopped::ByHandler, Some(5));
+        assert_eq!((counted.place.signals, counted.place.skid.of(3)), (40, 40), "{counted:?}");
+        // The last one's loss is behind the last stop, where this observation ends.
+        assert_eq!(counted.overflows, 49);
     }
 
     #[test]

@@ -28,6 +28,11 @@ pub struct Delivered {
     pub faults: u64,
     pub switches: u64,
     pub preemptions: u64,
+    /// Nanoseconds a counter was enabled, and it was on the PMU.
+    pub enabled: u64,
+    pub running: u64,
+    /// The longest period there is to try, where interrupts come too late for it.
+    pub too_short: Option<u64>,
 }
 
 impl Delivered {
@@ -38,6 +43,8 @@ impl Delivered {
         self.faults += observation.faults;
         self.switches += observation.switches;
         self.preemptions += observation.preemptions;
+        self.enabled += observation.enabled;
+        self.running += observation.running;
         for stop in &observation.stops {
             *self.codes.entry(stop.code_name()).or_default() += 1;
             self.alien += u64::from(!is_of(stop, delivery));
@@ -71,7 +78,36 @@ impl Delivered {
         self.faults += other.faults;
         self.switches += other.switches;
         self.preemptions += other.preemptions;
+        self.enabled += other.enabled;
+        self.running += other.running;
+        self.too_short = self.too_short.max(other.too_short);
     }
+
+    /// Why a counter's figures say nothing about places and counts.
+    #[must_use]
+    pub fn unmeasurable(&self) -> Option<String> {
+        let shared = shared(self.enabled, self.running);
+        shared.or_else(|| {
+            let period = self.too_short?;
+            Some(format!(
+                "the skid reaches half the period {period}, the longest there is, and is not measurable"
+            ))
+        })
+    }
+}
+
+/// Why a counter that was on the PMU for `running` of the `enabled` nanoseconds cannot be believed; `None` where it was
+/// all the time. The kernel reads both times together, so that a thousandth is no rounding.
+#[must_use]
+pub fn shared(enabled: u64, running: u64) -> Option<String> {
+    let missed = enabled.saturating_sub(running);
+    (missed.saturating_mul(1000) > enabled).then(|| {
+        let percent = running as f64 / enabled as f64 * 100.0;
+        format!(
+            "multiplexed: the counter was on the PMU for {percent:.1} % of the time, and what it says is not to be believed; end \
+             other users of the PMU (perf stat, perf record, the NMI watchdog)"
+        )
+    })
 }
 
 const fn is_of(stop: &Stop, delivery: Delivery) -> bool {

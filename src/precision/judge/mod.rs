@@ -1,6 +1,7 @@
 //! Recorded facts in, outcomes out: pure, so that machines can be tested that are not at hand.
 
 pub mod count;
+mod countdown;
 pub mod counter;
 pub mod delivered;
 pub mod histogram;

@@ -43,7 +43,10 @@ impl Control {
 
 /// Whether the signals in `place` were synchronous: one elsewhere says no, 10,000 without say yes.
 #[must_use]
-pub const fn synchronous(nature: Nature, delivered: &Delivered, place: &Place) -> Synchronous {
+pub fn synchronous(nature: Nature, delivered: &Delivered, place: &Place) -> Synchronous {
+    if matches!(nature, Nature::Counter) && delivered.unmeasurable().is_some() {
+        return None;
+    }
     match (place.elsewhere(), place.at_expected) {
         // As many as the scheduler forced may be anywhere, and the others were not.
         (1.., _) if !matches!(nature, Nature::Switch) || place.elsewhere() > delivered.preemptions => {
@@ -58,6 +61,9 @@ pub const fn synchronous(nature: Nature, delivered: &Delivered, place: &Place) -
 #[must_use]
 pub fn judge(nature: Nature, delivery: Delivery, delivered: &Delivered, place: &Place) -> Verdict {
     let blocked = delivery == Delivery::SigtrapBlocked;
+    if let Some(reason) = delivered.unmeasurable() {
+        return Verdict::fail(reason);
+    }
     if delivered.received == 0 {
         return Verdict::fail(format!(
             "no signal came: 0 of {} overflows, the event counted {}",
@@ -92,9 +98,16 @@ pub fn judge(nature: Nature, delivery: Delivery, delivered: &Delivered, place: &
     }
     match nature {
         Nature::Clock => Verdict::pass(),
+        Nature::Counter if place.signals == 0 => {
+            Verdict::fail(format!("none of {} signals came in the loop", delivered.received))
+        }
         Nature::Counter if delivered.lost() > 0 => {
             Verdict::fail(format!("{} of {} signals lost", delivered.lost(), delivered.asked))
         }
+        Nature::Counter if delivered.extra() > 0 => Verdict::because(
+            Outcome::Unexplained,
+            format!("{} signals more than overflows", delivered.extra()),
+        ),
         Nature::Counter => Verdict::pass(),
         Nature::Switch if delivered.lost() + place.elsewhere() <= delivered.preemptions => Verdict::pass(),
         Nature::Switch => Verdict::fail(format!(
@@ -219,6 +232,28 @@ mod tests {
             spoil(&mut delivered);
             assert_eq!(outcome(&(delivered, place.clone())), Outcome::Fail);
         }
+    }
+
+    #[test]
+    fn a_counter_that_shares_the_pmu_or_is_too_late_says_nothing() {
+        let (mut delivered, place) = observed(20_000, |n| n % 7 == 0);
+        let judged = |delivered: &Delivered| {
+            let verdict = judge(Nature::Counter, Delivery::Sigtrap, delivered, &place);
+            (verdict.reason.unwrap_or_default(), synchronous(Nature::Counter, delivered, &place))
+        };
+        (delivered.enabled, delivered.running) = (1_000_000, 999_500);
+        assert_eq!(judged(&delivered), (String::new(), Some(false)));
+        delivered.running = 203_000;
+        let (reason, synchronous) = judged(&delivered);
+        assert!(reason.starts_with("multiplexed: the counter was on the PMU for 20.3 %"), "{reason}");
+        assert_eq!(synchronous, None);
+        (delivered.running, delivered.too_short) = (1_000_000, Some(10_007));
+        assert!(judged(&delivered).0.contains("reaches half the period 10007"));
+        (delivered.too_short, delivered.asked) = (None, 19_999);
+        assert_eq!(
+            judge(Nature::Counter, Delivery::Sigtrap, &delivered, &place).outcome,
+            Outcome::Unexplained
+        );
     }
 
     #[test]

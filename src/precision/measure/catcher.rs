@@ -7,14 +7,20 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use super::ledger::Ledger;
+use crate::address::RuntimeAddr;
 use crate::event::ioctl;
 use crate::event::probe::action;
 use crate::event::probe::catcher::REALTIME;
 use crate::event::siginfo::EventSignal;
+use crate::image::class::Class;
+use crate::image::decode::{Vendor, decode};
 use crate::raw::{Errno, gettid};
 
 /// Signals that measured events send.
 pub(super) const SIGNALS: [i32; 3] = [libc::SIGTRAP, libc::SIGIO, REALTIME];
+
+/// Bytes to find the handler's three system calls in.
+const CODE: usize = 192;
 
 /// ATOMICS, all of them: set in the child before its event is armed, read by its handler in the same process.
 static LEDGER: AtomicPtr<Ledger> = AtomicPtr::new(null_mut());
@@ -93,6 +99,48 @@ unsafe extern "C" fn entry() {
     )
 }
 
+/// Instructions of the handler's that a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::precision) struct Handler {
+    /// From its first to the call that stops the counter.
+    pub head: u64,
+    /// Behind the call that arms it again, which starts the counter inside the kernel, to the return.
+    pub tail: u64,
+}
+
+impl Handler {
+    /// By its code, on the way that it takes with a counter.
+    pub(in crate::precision) fn of_code() -> Self {
+        // SAFETY: the handler has more than as many bytes, or whatever code the linker put behind it does.
+        let code = unsafe { std::slice::from_raw_parts(entry as *const u8, CODE) };
+        Self::within(code, RuntimeAddr(entry as *const () as u64))
+    }
+
+    fn within(code: &[u8], start: RuntimeAddr) -> Self {
+        let (vendor, mut at) = (Vendor::of_this_cpu(), start);
+        // Instructions up to and with each `syscall`: those that stop, arm, return.
+        let mut stretches = [0, 0, 0];
+        for stretch in &mut stretches {
+            while let Ok(instruction) =
+                decode(code.get(at.since(start) as usize..).unwrap_or_default(), at, vendor)
+            {
+                *stretch += 1;
+                at = RuntimeAddr(instruction.next_ip());
+                if Class::of(&instruction) == Class::Syscall {
+                    break;
+                }
+            }
+        }
+        let [head, _, tail] = stretches;
+        Self { head, tail }
+    }
+
+    /// Both together: what one signal adds to the count.
+    pub(in crate::precision) const fn instructions(self) -> u64 {
+        self.head + self.tail
+    }
+}
+
 /// # Signal safety
 /// Atomics and raw system calls. The ledger is mapped for as long as the child lives.
 extern "C" fn caught(signal: i32, info: &EventSignal, context: &libc::ucontext_t) {
@@ -102,6 +150,19 @@ extern "C" fn caught(signal: i32, info: &EventSignal, context: &libc::ucontext_t
     // In the order of `sigcontext`: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
     let [_, _, _, _, _, _, _, left, _, _, _, _, _, _, _, _, rip, ..] = context.uc_mcontext.gregs;
     let counter = COUNTER.load(Relaxed);
-    let count = if counter < 0 { 0 } else { ledger.note(ioctl::count(counter as i32)).unwrap_or(0) };
+    // Every counter has the `read_format` that tells its times, too.
+    let reading = if counter < 0 { None } else { ledger.note(ioctl::reading(counter as i32)) };
+    let count = reading.unwrap_or_default().count;
     ledger.record(signal, info, rip as u64, left as u64, count, gettid());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counted_instructions_are_those_of_the_code() {
+        // Three moves, the load, test and branch, two moves, the call; behind the second call a move and the return.
+        assert_eq!(Handler::of_code(), Handler { head: 9, tail: 2 });
+    }
 }

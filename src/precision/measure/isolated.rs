@@ -40,6 +40,8 @@ pub(in crate::precision) fn measure(
         signals: u64::from(ledger.signals.load(Relaxed)),
         stops: ledger.stops(),
         count: ledger.count.load(Relaxed),
+        enabled: ledger.enabled.load(Relaxed),
+        running: ledger.running.load(Relaxed),
         descriptor: ledger.descriptor.load(Relaxed),
         thread: ledger.thread.load(Relaxed),
         faults: ledger.faults.load(Relaxed),

@@ -37,6 +37,9 @@ pub struct Ledger {
     pub broken: AtomicI32,
     /// The event's own count at the end.
     pub count: AtomicU64,
+    /// Nanoseconds that a counter was enabled, and that it was on the PMU.
+    pub enabled: AtomicU64,
+    pub running: AtomicU64,
     /// The event's descriptor, as `si_fd` has to name it.
     pub descriptor: AtomicI32,
     /// The thread that the event is on.

@@ -12,6 +12,7 @@ mod run;
 pub(super) mod spec;
 pub(super) mod threads;
 
+pub(super) use catcher::Handler;
 pub use observation::{Observation, Stop};
 pub(super) use run::observe;
 pub(super) use spec::{Arming, Pages, Spec};

@@ -2,6 +2,7 @@
 
 use crate::address::RuntimeAddr;
 use crate::event::siginfo;
+use crate::precision::workload::Path;
 
 /// One signal as its handler saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,9 @@ pub struct Observation {
     pub stops: Vec<Stop>,
     /// The event's own count at the end.
     pub count: u64,
+    /// Nanoseconds a counter was enabled, and it was on the PMU; 0 of other events.
+    pub enabled: u64,
+    pub running: u64,
     /// The event's descriptor and the thread it was opened on.
     pub descriptor: i32,
     pub thread: u32,
@@ -42,6 +46,20 @@ pub struct Observation {
     /// Switches that the scheduler forced, which may be anywhere.
     pub preemptions: u64,
     pub figures: Vec<u64>,
+}
+
+impl Observation {
+    /// Without what comes behind a stop in the instructions that disarm the event: its handler has armed it again, and
+    /// the workload has ended. Whether there is such a stop.
+    pub fn until_disarmed(&mut self, path: &Path) -> bool {
+        let last = self.stops.iter().position(|stop| path.is_disarming(stop.rip));
+        if let Some(last) = last {
+            self.stops.truncate(last + 1);
+            self.signals = last as u64 + 1;
+            self.count = self.stops.last().map_or(self.count, |stop| stop.count);
+        }
+        last.is_some()
+    }
 }
 
 impl Stop {

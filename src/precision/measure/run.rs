@@ -51,13 +51,26 @@ fn run(ledger: &Ledger, spec: &Spec) {
     for _ in 0..spec.rounds {
         round(ledger, spec, region, event);
     }
+    if spec.nature == Nature::Counter {
+        // A signal that came as late as the disarming call has armed it again: from here on the handler disarms it. Without
+        // that it would overflow in its own handler again and again.
+        catcher::handle(Handling::Step { event, request: ioctl::DISABLE });
+        ledger.note(ioctl::disable(event));
+    }
     let after = usage();
     catcher::handle(Handling::Leave);
     let preemptions = after.involuntary - before.involuntary;
     ledger.faults.store(after.faults - before.faults, Relaxed);
     ledger.switches.store(after.voluntary - before.voluntary + preemptions, Relaxed);
     ledger.preemptions.store(preemptions, Relaxed);
-    ledger.count.store(ledger.note(ioctl::count(event)).unwrap_or(0), Relaxed);
+    if spec.attr.read_format == 0 {
+        ledger.count.store(ledger.note(ioctl::count(event)).unwrap_or(0), Relaxed);
+    } else {
+        let reading = ledger.note(ioctl::reading(event)).unwrap_or_default();
+        ledger.count.store(reading.count, Relaxed);
+        ledger.enabled.store(reading.enabled, Relaxed);
+        ledger.running.store(reading.running, Relaxed);
+    }
     if let Some(ring) = ring {
         ring.read(|n, ip| ledger.sample(n, ip));
     }
@@ -65,7 +78,7 @@ fn run(ledger: &Ledger, spec: &Spec) {
 
 fn round(ledger: &Ledger, spec: &Spec, region: *mut u8, event: i32) {
     if spec.pages == Pages::Fresh {
-        ledger.note(give_back(region, spec.iterations * PAGE));
+        ledger.note(give_back(region, spec.pages_needed() * PAGE));
     }
     let blocked = spec.delivery == Delivery::SigtrapBlocked;
     if blocked {

@@ -55,7 +55,7 @@ fn one(asked: &Asked, class: &Class, plan: &Plan, stop: &Stop) -> Measured {
     if let Some(reason) = class.missing() {
         return Measured { row: row(Verdict::skip(reason), 0, 0, None), tally: Tally::default() };
     }
-    match tally(asked, workload, plan.class_signals(), plan, stop) {
+    match tally(asked, workload, plan.class_signals(&asked.event), plan, stop) {
         Ok(tally) => {
             let Tally { delivered, place } = &tally;
             let verdict = judge(asked.event.nature(), asked.delivery, delivered, place);
@@ -63,7 +63,7 @@ fn one(asked: &Asked, class: &Class, plan: &Plan, stop: &Stop) -> Measured {
             Measured { row: row(verdict, place.signals, place.at_expected, figures), tally }
         }
         Err(trouble) => {
-            let verdict = trouble::verdict(&trouble, &asked.event);
+            let verdict = trouble::of_row(&trouble, asked);
             Measured { row: row(verdict, 0, 0, None), tally: Tally::default() }
         }
     }

@@ -6,4 +6,4 @@ mod row;
 mod run;
 mod trouble;
 
-pub use run::{Watch, run};
+pub use run::{Watch, check_names, run};

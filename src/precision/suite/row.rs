@@ -11,7 +11,7 @@ use crate::precision::judge::place::Place;
 use crate::precision::judge::row::{Control, judge, synchronous};
 use crate::precision::measure::isolated::Trouble;
 use crate::precision::measure::{Arming, Pages, Spec, observe};
-use crate::precision::plan::{Plan, Stop};
+use crate::precision::plan::{Plan, Pmu, Stop};
 use crate::precision::report::model::{Figures, Row};
 use crate::precision::workload::{Path, Touches, Workload, class};
 
@@ -23,12 +23,16 @@ const PAGES: u64 = 500;
 const CLOCK_PERIOD: u64 = 20_000;
 /// Cycles between overflows: as long as [`CLOCK_PERIOD`] at some gigahertz.
 const CYCLES_PERIOD: u64 = 50_021;
+/// The same where one is counted for each instruction, and each is a step.
+const EMULATED_CYCLES_PERIOD: u64 = 1_009;
 /// Rounds in which a clock overflows some hundred times.
 const CLOCK_ROUNDS: u64 = 20;
 
 /// Pages that a counter's loop touches at most: 64 MiB.
 const COUNTER_PAGES: u64 = 1 << 14;
 
+/// Instructions of a loop, at most: as much longer than asked for can a period be.
+const LONGEST_LOOP: u64 = 32;
 /// Signals of the batch that finds out the handler's share.
 const FEW: u64 = 10;
 /// Batches without a signal before there will be none: a lost one ends a batch whose counter it should have armed again.
@@ -42,6 +46,15 @@ pub(super) struct Asked {
     pub delivery: Delivery,
 }
 
+/// What earlier batches of a counter have found out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tuning {
+    /// Occurrences of the handler's that are counted at each stop.
+    overhead: Option<u64>,
+    /// Shorter periods are reached by the skid.
+    shortest: u64,
+}
+
 /// Signals of a row or class so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
@@ -51,16 +64,18 @@ pub(super) struct Tally {
 
 /// Measures a row, until it has its signals or `stop` is requested.
 pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
-    if let Some(reason) = forbidden(&asked.event, Version::running()) {
+    let impossible = || not_under(plan.pmu, &asked.event);
+    if let Some(reason) = forbidden(&asked.event, Version::running()).or_else(impossible) {
         return without_figures(asked, Verdict::skip(reason));
     }
     let wanted = match (asked.event.nature(), asked.delivery) {
+        (Nature::Clock, _) if asked.event.is_hardware() => plan.cycles_signals(),
         (Nature::Clock, _) | (_, Delivery::SigtrapBlocked) => plan.clock_signals(),
         _ if Control::of(&asked.event, asked.precise, asked.delivery).is_some() => plan.control_signals(),
-        _ => plan.signals_at(asked.precise),
+        _ => plan.signals_at(asked.precise, &asked.event),
     };
     match tally(asked, workload(&asked.event), wanted, plan, stop) {
-        Err(trouble) => without_figures(asked, super::trouble::verdict(&trouble, &asked.event)),
+        Err(trouble) => without_figures(asked, super::trouble::of_row(&trouble, asked)),
         Ok(mut tally) => {
             let classes = classes::measure(asked, plan, stop);
             for class in &classes {
@@ -80,11 +95,20 @@ pub(super) fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String
     hangs.then(|| format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
 }
 
+/// Why the event cannot be measured with this PMU.
+fn not_under(pmu: Pmu, event: &Event) -> Option<String> {
+    (pmu == Pmu::Emulated && *event == Event::ContextSwitches).then(|| {
+        "under overstep emulate each stop of the program is a context switch itself, whose signal stops it again: run \
+         validate without emulate for this line"
+            .to_owned()
+    })
+}
+
 /// The loop in which the event overflows.
 fn workload(event: &Event) -> Workload {
     match event {
-        // The clock has the page faults' own loop: it is asked the same question.
-        Event::PageFaults | Event::CpuClock | Event::TaskClock => class::page_store(),
+        // A clock has the page faults' own loop: it is asked the same question.
+        Event::PageFaults | Event::CpuClock | Event::TaskClock | Event::Cycles => class::page_store(),
         Event::ContextSwitches => class::sleep(),
         Event::Tracepoint(_) => class::behind_syscall(),
         _ => class::nop(),
@@ -101,19 +125,35 @@ pub(super) fn tally(
 ) -> Result<Tally, Trouble> {
     let path = Path::of(&workload);
     let mut tally = Tally::default();
-    let (mut silent, mut overhead) = (0, None);
+    let (mut silent, mut tuning) = (0, Tuning::default());
     while tally.place.signals < wanted && !stop.requested() {
         let left = wanted - tally.place.signals;
         let before = tally.place.signals;
         match asked.event.nature() {
             Nature::Counter => {
-                let part = if overhead.is_none() { left.min(FEW) } else { left };
-                let (spec, setup) = counter_batch(asked, workload, part, overhead, plan);
+                let part = if tuning.overhead.is_none() { left.clamp(2, FEW) } else { left };
+                let (spec, setup) = counter_batch(asked, workload, part, tuning, plan);
                 let mut observation = observe(&spec, 0)?;
-                observation.asked = observation.count / setup.period;
-                tally.delivered.add(&observation, asked.delivery);
+                let behind_loop = observation.until_disarmed(&path);
                 let counted = counter::judge(&observation, &path, setup);
-                overhead = Some(counted.overhead.unsigned_abs());
+                // In a loop of two periods and more, the first signal is in it unless it is a whole period late.
+                let all_behind = part > 1 && behind_loop && counted.place.signals == 0;
+                if counted.reaches(setup.period) || all_behind {
+                    // Two periods on, the next overflow and a late interrupt look alike: with a longer one they do not.
+                    if let Some(longer) =
+                        plan.periods().iter().find(|period| **period > setup.period + LONGEST_LOOP)
+                    {
+                        tally = Tally::default();
+                        tuning = Tuning { overhead: None, shortest: *longer };
+                        continue;
+                    }
+                    tally.delivered.too_short = Some(setup.period);
+                    tally.delivered.add(&observation, asked.delivery);
+                    break;
+                }
+                observation.asked = counted.overflows;
+                tally.delivered.add(&observation, asked.delivery);
+                tuning.overhead = Some(counted.overhead.unsigned_abs());
                 tally.place.merge(&counted.place);
             }
             nature => {
@@ -142,13 +182,13 @@ pub(super) fn counter_batch(
     asked: &Asked,
     workload: Workload,
     left: u64,
-    overhead: Option<u64>,
+    tuning: Tuning,
     plan: &Plan,
 ) -> (Spec, Setup) {
     let unit = if asked.event == Event::Branches { Unit::Branches } else { Unit::Instructions };
     let each = unit.per_iteration(&Path::of(&workload)).max(1);
-    let least = accepted_period(asked, workload, plan);
-    let coprime = |period: &u64| gcd(period.saturating_sub(overhead.unwrap_or(0)), each) == 1;
+    let least = accepted_period(asked, workload, tuning.shortest, plan);
+    let coprime = |period: &u64| gcd(period.saturating_sub(tuning.overhead.unwrap_or(0)), each) == 1;
     let period = (least..least + each).find(coprime).unwrap_or(least);
     let long_enough = (left.min(BATCH) * period).div_ceil(each);
     let iterations = match workload.touches {
@@ -179,21 +219,26 @@ const fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The first of the plan's periods that can be opened; the first of all where none can, for its error.
-fn accepted_period(asked: &Asked, workload: Workload, plan: &Plan) -> u64 {
+/// The first of the plan's periods, from `shortest` on, that can be opened; the first of all where none can, for its error.
+fn accepted_period(asked: &Asked, workload: Workload, shortest: u64, plan: &Plan) -> u64 {
     let opens = |period| {
         let attr = asked.event.attr(period, asked.precise, asked.delivery, &workload);
         open::open(&attr, asked.event.wanted(), 0).is_ok()
     };
     let periods = plan.periods();
-    periods.iter().copied().find(|period| opens(*period)).or(periods.first().copied()).unwrap_or(1)
+    periods
+        .iter()
+        .copied()
+        .find(|period| *period >= shortest && opens(*period))
+        .or(periods.first().copied())
+        .unwrap_or(1)
 }
 
 /// One batch of any event, of at most `signals`.
 pub(super) fn few(asked: &Asked, signals: u64, plan: &Plan) -> Spec {
     let workload = workload(&asked.event);
     match asked.event.nature() {
-        Nature::Counter => counter_batch(asked, workload, signals, None, plan).0,
+        Nature::Counter => counter_batch(asked, workload, signals, Tuning::default(), plan).0,
         _ => batch(asked, workload, signals, plan).0,
     }
 }
@@ -206,7 +251,13 @@ fn batch(asked: &Asked, workload: Workload, left: u64, plan: &Plan) -> (Spec, u6
             let rounds = left.div_ceil(PAGES);
             (PAGES, rounds, Pages::Fresh, 1, PAGES * rounds)
         }
-        (Event::Cycles, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CYCLES_PERIOD, 0),
+        (Event::Cycles, _) => {
+            let period = match plan.pmu {
+                Pmu::Hardware => CYCLES_PERIOD,
+                Pmu::Emulated => EMULATED_CYCLES_PERIOD,
+            };
+            (PAGES, CLOCK_ROUNDS, Pages::Fresh, period, 0)
+        }
         (Event::CpuClock | Event::TaskClock, _) => (PAGES, CLOCK_ROUNDS, Pages::Fresh, CLOCK_PERIOD, 0),
         (Event::ContextSwitches, _) => (left.min(1_000), 1, Pages::Present, 1, 0),
         // One overflow to a stretch in which the signal is blocked: of two, one would be lost.

@@ -13,10 +13,19 @@ use crate::precision::report::sentences::right;
 /// Is told what is being measured: how many checks are done, of how many, and the name of the next.
 pub type Watch<'a> = &'a dyn Fn(usize, usize, &str);
 
+/// The names of the checks beyond the matrix.
+#[must_use]
+pub fn check_names() -> Vec<&'static str> {
+    checks::all().iter().map(|check| check.name).collect()
+}
+
 /// Measures everything that `plan` asks for. A requested `stop` ends it early, with a partial report.
 #[must_use]
 pub fn run(plan: &Plan, stop: &Stop, watch: Watch) -> Report {
-    let (rows, checks) = (rows(plan), checks::all());
+    let mut checks = checks::all();
+    checks
+        .retain(|check| plan.checks.as_ref().is_none_or(|names| names.iter().any(|name| name == check.name)));
+    let rows = rows(plan);
     let total = rows.len() + checks.len();
     let mut results = Vec::with_capacity(rows.len());
     for asked in &rows {
@@ -98,6 +107,7 @@ mod tests {
             deliveries: Delivery::MEASURED.to_vec(),
             precise: vec![0],
             classes: None,
+            checks: None,
             cpu: None,
             signals: None,
             pmu: Pmu::Hardware,

@@ -8,6 +8,8 @@ use crate::precision::measure::isolated::Trouble;
 use crate::raw::Errno;
 use nix::errno::Errno as Name;
 
+use super::row::Asked;
+
 /// An event that cannot be opened is a skip; one that hangs or kills its child is a failure.
 pub(super) fn verdict(trouble: &Trouble, event: &Event) -> Verdict {
     match trouble {
@@ -21,6 +23,21 @@ pub(super) fn verdict(trouble: &Trouble, event: &Event) -> Verdict {
         Trouble::Ended(failure, seen) => {
             Verdict::because(Outcome::Fail, format!("{failure}, after {} signals", seen.signals))
         }
+    }
+}
+
+/// The same of a row, which may ask for what this PMU cannot do.
+pub(super) fn of_row(trouble: &Trouble, asked: &Asked) -> Verdict {
+    match trouble {
+        Trouble::Refused(libc::EOPNOTSUPP) if asked.precise > 0 && asked.event.is_hardware() => {
+            Verdict::skip(format!(
+                "EOPNOTSUPP ({}), this PMU does not count {} at precise level {} (no PEBS or IBS); measure --precise 0",
+                libc::EOPNOTSUPP,
+                asked.event,
+                asked.precise
+            ))
+        }
+        _ => verdict(trouble, &asked.event),
     }
 }
 
@@ -44,6 +61,8 @@ fn refusal(errno: i32, event: &Event) -> String {
         Cause::NoBreakpoints | Cause::DebugRegistersTaken if *event != Event::Breakpoint => {
             format!("{name:?} ({errno}), this kernel has no such event")
         }
+        // Its remedy is an option of `trace`.
+        Cause::NoInterrupt => format!("{name:?} ({errno}), {}", error.cause),
         cause => format!("{name:?} ({errno}), {cause}; {}", error.remedy()),
     }
 }

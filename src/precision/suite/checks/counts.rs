@@ -4,9 +4,10 @@
 use super::one::{Found, Named};
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::Verdict;
-use crate::precision::judge::count::{Count, judge};
-use crate::precision::measure::{Arming, Pages, Spec, observe};
-use crate::precision::plan::{Depth, Plan};
+use crate::precision::judge::count::{Count, by_each_signal, judge};
+use crate::precision::judge::delivered::shared;
+use crate::precision::measure::{Arming, Handler, Pages, Spec, observe};
+use crate::precision::plan::{Depth, Plan, Pmu};
 use crate::precision::report::model::Group;
 use crate::precision::suite::trouble;
 use crate::precision::workload::program::EPILOGUE;
@@ -14,8 +15,9 @@ use crate::precision::workload::{Path, class};
 
 /// So long that no overflow comes.
 const NEVER: u64 = 1 << 40;
-/// A hardware counter's period with signals.
+/// A hardware counter's period with signals: some hundred of them, or some twenty where each instruction is a step.
 const PERIOD: u64 = 10_007;
+const EMULATED_PERIOD: u64 = 751;
 /// Instructions that the counters are to count, at least.
 const MILLION: u64 = 1_000_000;
 
@@ -58,6 +60,7 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
     };
     let period = match (signals, event.nature()) {
         (Signals::None, _) => NEVER,
+        (Signals::Each, Nature::Counter) if plan.pmu == Pmu::Emulated => EMULATED_PERIOD,
         (Signals::Each, Nature::Counter) => PERIOD,
         (Signals::Each, _) => 1,
     };
@@ -75,30 +78,47 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
         cpu: plan.cpu,
         patience: plan.patience(),
     };
-    let observation = match observe(&spec, 0) {
+    let mut observation = match observe(&spec, 0) {
         Ok(observation) => observation,
         Err(trouble) => return Found::new(trouble::verdict(&trouble, event), "", Vec::new()),
     };
+    let path = Path::of(&workload);
+    let disarmed_late = event.nature() == Nature::Counter && observation.until_disarmed(&path);
+    let instructions = iterations * rounds * path.length() + EPILOGUE;
+    let handler = Handler::of_code();
     let expected = match event {
         Event::Breakpoint | Event::PageFaults => iterations * rounds,
         // One branch an iteration: the one back.
         Event::Branches => iterations,
-        _ => iterations * Path::of(&workload).length() + EPILOGUE,
+        // The handler's counted instructions are known, too. The last signal's are not all in where it came with the
+        // disarming call: it has only stopped the counter.
+        _ => {
+            let last = if disarmed_late { handler.tail } else { 0 };
+            instructions + observation.signals * handler.instructions() - last
+        }
     };
     let found = Count {
         expected,
         counted: observation.count,
+        instructions,
         page_faults: observation.faults,
         context_switches: observation.switches,
         signals: observation.signals,
+        shared: shared(observation.enabled, observation.running),
     };
-    // The handler's own instructions are counted with signals: a constant for each, which "handler tail" is about.
     let verdict = match (event.nature(), signals) {
-        (Nature::Counter, Signals::Each) => Verdict::pass(),
+        (Nature::Counter, Signals::Each) if found.signals == 0 => Verdict::fail("no signal came"),
         (nature, _) => judge(nature, &found),
     };
+    let residue = match (event.nature(), by_each_signal(&found)) {
+        (Nature::Counter, Some(each)) => format!(
+            ", {each} a signal beyond the {} instructions of the handler that are counted",
+            handler.instructions()
+        ),
+        _ => String::new(),
+    };
     let text = format!(
-        "counted {} of {} ({:+}), {} signals, {} page faults, {} context switches",
+        "counted {} of {} ({:+}), {} signals{residue}, {} page faults, {} context switches",
         found.counted,
         expected,
         found.over(),

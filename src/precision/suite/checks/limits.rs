@@ -11,11 +11,12 @@ use crate::event::open;
 use crate::event::probe::counter::smallest_period as smallest;
 use crate::event::probe::registers;
 use crate::precision::event::{Delivery, Event, Nature};
+use crate::precision::judge::delivered::shared;
 use crate::precision::judge::{Verdict, counter, limits};
 use crate::precision::measure::{Arming, Spec, observe};
 use crate::precision::plan::Plan;
 use crate::precision::report::model::Group;
-use crate::precision::suite::row::{Asked, counter_batch};
+use crate::precision::suite::row::{Asked, Tuning, counter_batch};
 use crate::precision::suite::trouble;
 use crate::precision::workload::{Path, class};
 use crate::record::control;
@@ -36,6 +37,8 @@ pub(super) const ALL: &[Named] = &[
 const INSTRUCTIONS: Wanted = Wanted::Counter(Counted::Instructions);
 /// Signals of the runs for the tail and for throttling.
 const SIGNALS: u64 = 1_000;
+/// Signals for the tail, at least: over-counting may be in one step of eight.
+const ENOUGH: u64 = 25;
 /// Makes a period longer than a handler, whose instructions a free-running counter counts.
 const LONGER: u64 = 500;
 /// More counters than any PMU has for instructions alone.
@@ -70,10 +73,13 @@ fn smallest_period() -> Found {
 fn handler_tail(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Fasync };
     let workload = class::nop();
-    let (spec, setup) = counter_batch(&asked, workload, SIGNALS / plan.slowness(), None, plan);
+    let signals = (SIGNALS / plan.slowness()).max(ENOUGH);
+    let (spec, setup) = counter_batch(&asked, workload, signals, Tuning::default(), plan);
     match observe(&spec, 0) {
-        Ok(observation) => {
-            let counted = counter::judge(&observation, &Path::of(&workload), setup);
+        Ok(mut observation) => {
+            let path = Path::of(&workload);
+            observation.until_disarmed(&path);
+            let counted = counter::judge(&observation, &path, setup);
             let (verdict, text) = limits::handler_tail(&counted);
             Found::new(verdict, text, vec![("tail", counted.overhead), ("steady", counted.steady as i64)])
         }
@@ -84,7 +90,8 @@ fn handler_tail(plan: &Plan) -> Found {
 /// A free-running counter, armed once: overflows beyond the limit of a tick are held back.
 fn throttling(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Instructions, precise: 0, delivery: Delivery::Fasync };
-    let (spec, setup) = counter_batch(&asked, class::nop(), 100 * SIGNALS / plan.slowness(), None, plan);
+    let (spec, setup) =
+        counter_batch(&asked, class::nop(), 100 * SIGNALS / plan.slowness(), Tuning::default(), plan);
     // The handler leaves the event alone, and its own instructions only add to the overflows.
     let mut spec = Spec { nature: Nature::Exact, arming: Arming::Enable, ..spec };
     let period = setup.period + LONGER;
@@ -92,10 +99,20 @@ fn throttling(plan: &Plan) -> Found {
     match observe(&spec, 0) {
         Ok(observation) => {
             let rate = sysctl("kernel/perf_event_max_sample_rate").and_then(|rate| u64::try_from(rate).ok());
-            let retired = setup.iterations * Path::of(&spec.workload).length();
-            let asked = retired / period;
-            let (verdict, text) = limits::throttling(asked, observation.signals, rate, hz());
-            Found::new(verdict, text, vec![("asked", asked as i64), ("signals", observation.signals as i64)])
+            let limit = limits::Limit { rate, hz: hz() };
+            let shared = shared(observation.enabled, observation.running);
+            let held = limits::held_back(&observation, &Path::of(&spec.workload));
+            // What is held back is not counted either: the count is what the signals have to agree with.
+            let counted =
+                limits::Overflows { counted: observation.count / period, signals: observation.signals };
+            let (mut verdict, text) = limits::throttling(counted, held, limit);
+            if let Some(shared) = shared {
+                verdict = Verdict::fail(shared);
+            }
+            let mut figures =
+                vec![("asked", counted.counted as i64), ("signals", observation.signals as i64)];
+            figures.extend(held.map(|held| ("limit", held as i64)));
+            Found::new(verdict, text, figures)
         }
         Err(trouble) => Found::new(trouble::verdict(&trouble, &asked.event), "", Vec::new()),
     }

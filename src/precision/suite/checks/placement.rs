@@ -51,7 +51,7 @@ fn sample(event: Event, precise: u8, plan: &Plan) -> Found {
             let figures = vec![("signals", observation.stops.len() as i64), ("same", same as i64)];
             Found::new(Verdict::pass(), text, figures)
         }
-        Err(trouble) => Found::new(trouble::verdict(&trouble, &asked.event), "", Vec::new()),
+        Err(trouble) => Found::new(trouble::of_row(&trouble, &asked), "", Vec::new()),
     }
 }
 
