@@ -153,7 +153,11 @@ extern "C" fn caught(signal: i32, info: &EventSignal, context: &libc::ucontext_t
     // Every counter has the `read_format` that tells its times, too.
     let reading = if counter < 0 { None } else { ledger.note(ioctl::reading(counter as i32)) };
     let count = reading.unwrap_or_default().count;
-    ledger.record(signal, info, rip as u64, left as u64, count, gettid());
+    let kept = ledger.record(signal, info, rip as u64, left as u64, count, gettid());
+    if !kept {
+        // More than any measurement asks for: an event that the handler itself sets off would never end.
+        ledger.note(ioctl::disable(ledger.descriptor.load(Relaxed)));
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub struct Ledger {
 unsafe impl Shared for Ledger {}
 
 impl Ledger {
-    /// Keeps one signal.
+    /// Keeps one signal; `false` where there is no room for it.
     ///
     /// # Signal safety
     /// Atomic operations only.
@@ -74,9 +74,9 @@ impl Ledger {
         left: u64,
         count: u64,
         thread: u32,
-    ) {
+    ) -> bool {
         let n = self.signals.fetch_add(1, Relaxed) as usize;
-        let Some(entry) = self.entries.get(n) else { return };
+        let Some(entry) = self.entries.get(n) else { return false };
         entry.rip.store(rip, Relaxed);
         entry.left.store(left, Relaxed);
         entry.count.store(count, Relaxed);
@@ -85,6 +85,7 @@ impl Ledger {
         entry.code.store(info.code, Relaxed);
         entry.flags.store(info.flags, Relaxed);
         entry.thread.store(thread, Relaxed);
+        true
     }
 
     /// Writes to every page of the record, so that keeping a signal faults no more; then forgets everything.

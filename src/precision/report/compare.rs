@@ -130,7 +130,11 @@ fn change(before: Option<&State>, now: Option<&State>) -> Change {
         _ if (before.synchronous, now.synchronous) == (Some(true), Some(false)) => Change::Regression,
         _ if (before.synchronous, now.synchronous) == (Some(false), Some(true)) => Change::Better,
         _ if before.outcome != now.outcome => Change::Different,
-        _ if before.figures.iter().any(|(name, value)| now.figures.get(name).is_some_and(|now| now != value)) => {
+        _ if before
+            .figures
+            .iter()
+            .any(|(name, value)| now.figures.get(name).is_some_and(|now| now != value)) =>
+        {
             Change::Different
         }
         _ => Change::None,

@@ -115,6 +115,18 @@ pub struct Figures {
     pub miss_rate_95: f64,
     pub page_faults: u64,
     pub context_switches: u64,
+    /// Those of them that the scheduler forced.
+    #[serde(default)]
+    pub preemptions: u64,
+    /// Signals of another number or code than this delivery's.
+    #[serde(default)]
+    pub alien: u64,
+    /// Signals that named another event.
+    #[serde(default)]
+    pub misnamed: u64,
+    /// Signals that came to another thread.
+    #[serde(default)]
+    pub misdirected: u64,
 }
 
 impl Figures {
@@ -139,6 +151,10 @@ impl Figures {
             miss_rate_95: miss_rate_95(place.elsewhere(), place.signals),
             page_faults: delivered.faults,
             context_switches: delivered.switches,
+            preemptions: delivered.preemptions,
+            alien: delivered.alien,
+            misnamed: delivered.misnamed,
+            misdirected: delivered.misdirected,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What it means that a measurement gave no facts.
 
+use crate::event::environment::Environment;
 use crate::event::error::{Cause, OpenError};
 use crate::event::probe::failure::Failure;
 use crate::precision::event::Event;
@@ -51,11 +52,34 @@ pub(super) fn of_probe(failure: &Failure) -> Verdict {
     }
 }
 
+/// Up to which `perf_event_paranoid` an event that happens in the kernel is for everyone (`perf_allow_kernel`,
+/// `perf_allow_tracepoint` in `include/linux/perf_event.h`).
+const fn paranoid_for(event: &Event) -> Option<i64> {
+    match event {
+        Event::ContextSwitches => Some(1),
+        Event::Tracepoint(_) | Event::Uprobe => Some(-1),
+        _ => None,
+    }
+}
+
 /// Why `event` cannot be opened: number, cause, remedy.
 fn refusal(errno: i32, event: &Event) -> String {
     let error = OpenError::here(Errno(errno), event.wanted());
     let name = Name::from_raw(errno);
+    let environment = Environment::read();
+    if let (libc::EACCES | libc::EPERM, Some(paranoid), Some(allowed), false) =
+        (errno, environment.paranoid, paranoid_for(event), environment.privileged)
+        && paranoid > allowed
+    {
+        return format!(
+            "{name:?} ({errno}), perf_event_paranoid is {paranoid}, and it happens in the kernel; run as root, or: sudo \
+             sysctl kernel.perf_event_paranoid={allowed}"
+        );
+    }
     match error.cause {
+        Cause::NoBreakpoints | Cause::Attributes if matches!(event, Event::Tracepoint(_)) => format!(
+            "{name:?} ({errno}), there is no such tracepoint; sudo grep -r . /sys/kernel/tracing/events/*/*/id shows all"
+        ),
         Cause::NoPmu => format!("{name:?} ({errno}), no PMU here"),
         // What it says of breakpoints is not true of software events.
         Cause::NoBreakpoints | Cause::DebugRegistersTaken if *event != Event::Breakpoint => {
