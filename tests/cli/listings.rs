@@ -164,9 +164,18 @@ fn a_comparison_says_where_and_in_what_runs_differ() {
     }
     let different = compared(&[], &["48", "20"]);
     assert_eq!(different.status, Some(1));
-    assert!(different.stdout.starts_with("first difference: other values, A call 1"), "{}", different.stdout);
+    assert!(
+        different.stdout.starts_with("first difference: other values; A call 1 "),
+        "{}",
+        different.stdout
+    );
     assert!(different.stdout.contains("  rsi: 0x12 in A, 0x14 in B\n"), "{}", different.stdout);
-    assert!(different.stdout.contains("they agree again from A call 1 row "), "{}", different.stdout);
+    assert!(
+        different.stdout.contains("\nthe paths part: control goes another way; "),
+        "{}",
+        different.stdout
+    );
+    assert!(different.stdout.contains("\nthe paths meet again from A call "), "{}", different.stdout);
     let missing = run(overstep().arg("diff").arg(&recorded.trace).arg("/nowhere"));
     assert_eq!(missing.status, Some(2));
 }
