@@ -60,13 +60,15 @@ pub struct Value {
 }
 
 impl Value {
+    /// All of one kind. Not inlined: a store for each byte in every caller takes the compiler minutes.
     #[must_use]
-    pub const fn of(tag: Tag, size: usize) -> Self {
+    #[inline(never)]
+    pub fn of(tag: Tag, size: usize) -> Self {
         Self { tags: [tag; WIDEST], size: if size > WIDEST { WIDEST } else { size } }
     }
 
     #[must_use]
-    pub const fn number(size: usize) -> Self {
+    pub fn number(size: usize) -> Self {
         Self::of(Tag::Number, size)
     }
 

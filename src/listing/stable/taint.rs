@@ -15,8 +15,8 @@ const VECTORS: usize = 32;
 /// The registers of one thread.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    general: [Value; 16],
-    vectors: [Value; VECTORS],
+    general: Vec<Value>,
+    vectors: Vec<Value>,
     /// The opmask registers of AVX-512.
     masks: [Tag; 8],
     /// The x87 and MMX registers together: they turn, and a slot is hard to tell from another.
@@ -29,9 +29,9 @@ pub struct Registers {
 
 impl Default for Registers {
     fn default() -> Self {
-        let mut general = [Value::of(Tag::Garbage, 8); 16];
+        let mut general = vec![Value::of(Tag::Garbage, 8); 16];
         general[RSP] = Value::address(Alignment::Paragraph);
-        let vectors = [Value::number(WIDEST); VECTORS];
+        let vectors = vec![Value::number(WIDEST); VECTORS];
         let masks = [Tag::Number; 8];
         Self { general, vectors, masks, x87: Tag::Number, has_vector_result: false, flags: u64::MAX }
     }
@@ -39,7 +39,7 @@ impl Default for Registers {
 
 impl Registers {
     #[must_use]
-    pub const fn general(&self, index: usize) -> &Value {
+    pub fn general(&self, index: usize) -> &Value {
         &self.general[index]
     }
 
@@ -98,7 +98,7 @@ impl Registers {
         for register in SCRATCH {
             self.general[register] = Value::of(Tag::Garbage, 8);
         }
-        self.vectors = [Value::of(Tag::Garbage, WIDEST); VECTORS];
+        self.vectors = vec![Value::of(Tag::Garbage, WIDEST); VECTORS];
         self.vectors[0] = Value::number(WIDEST);
         (self.masks, self.x87) = ([Tag::Garbage; 8], Tag::Number);
         self.flags = u64::MAX;
