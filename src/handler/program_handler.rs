@@ -237,6 +237,8 @@ impl Stepper<'_> {
     /// breakpoint would do as well, but as a patch may have to be lifted there, and then stops no other thread.
     fn resume(&mut self, frame: Saved<'_>) {
         self.thread.expected = frame.rip();
+        // The tracer's own was taken out of the frame when the handler began.
+        (self.thread.trap_flag, self.thread.program_trap_flag) = (false, frame.has_flag(flag::TF));
         let mut resumed =
             Stepper { process: self.process, thread: &mut *self.thread, saved: frame, tid: self.tid };
         resumed.know_stack();
