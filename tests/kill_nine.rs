@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::event::Shape;
@@ -108,7 +108,7 @@ fn event(trace: &Trace, entry: &Entry) -> (Shape, Vec<(&'static str, u64)>) {
     (Shape::of(trace, entry).of_any_call(), changed)
 }
 
-/// The whole run, and how long it takes.
+/// The whole run, and how long it takes from the program's first line on.
 struct Whole {
     directory: TempDir,
     program: Program,
@@ -130,9 +130,10 @@ impl Whole {
             Err(error) => return skip(test, &format!("gcc: {error}")),
         }
         let program = Program::new(&path, &[]);
-        let begun = Instant::now();
         let run = traced(&program, &OPTIONS, REFERENCE, directory.path());
-        let duration = begun.elapsed();
+        let (overstep, output, _) = start(&program, &directory.path().join("timed.ostrace"));
+        let begun = Instant::now();
+        let duration = finish(overstep, output).duration_since(begun);
         let events = threads(&run.trace);
         assert!(events.iter().all(|events| events.len() > 1_500), "{:?}", events.each_ref().map(Vec::len));
         Some(Self { directory, program, events, duration })
@@ -141,15 +142,7 @@ impl Whole {
     /// Starts it again and kills the victim after `delay`; the file that is left.
     fn kill(&self, victim: Victim, delay: Duration) -> PathBuf {
         let file = self.directory.path().join("killed.ostrace");
-        let mut before: Vec<_> = [env!("CARGO_BIN_EXE_overstep"), "trace"].map(Into::into).to_vec();
-        before.extend(REFERENCE.options.iter().chain(&OPTIONS).map(Into::into));
-        before.extend(["--quiet", "--force", "-o"].map(Into::into));
-        before.extend([file.clone().into(), "--".into()]);
-        let mut command = self.program.command(&before);
-        let mut overstep = command.stdout(Stdio::piped()).spawn().expect("overstep starts");
-        let mut output = BufReader::new(overstep.stdout.take().expect("a pipe"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("the program's first line");
+        let (mut overstep, output, line) = start(&self.program, &file);
         std::thread::sleep(delay);
         match victim {
             Victim::Program => send_kill(line.trim()),
@@ -160,17 +153,32 @@ impl Whole {
     }
 }
 
+/// Traces `program` into `file`, up to the program's first line, which it returns: from then on rows are written.
+fn start(program: &Program, file: &Path) -> (Child, BufReader<ChildStdout>, String) {
+    let mut before: Vec<_> = [env!("CARGO_BIN_EXE_overstep"), "trace"].map(Into::into).to_vec();
+    before.extend(REFERENCE.options.iter().chain(&OPTIONS).map(Into::into));
+    before.extend(["--quiet", "--force", "-o"].map(Into::into));
+    before.extend([file.into(), "--".into()]);
+    let mut overstep = program.command(&before).stdout(Stdio::piped()).spawn().expect("overstep starts");
+    let mut output = BufReader::new(overstep.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("the program's first line");
+    (overstep, output, line)
+}
+
 /// `kill -9 pid`, of a process that may be gone by now.
 fn send_kill(pid: &str) {
     let mut kill = Command::new("kill");
     kill.args(["-9", pid]).stderr(Stdio::null()).status().expect("kill runs");
 }
 
-/// Waits for both: the program, an orphan when overstep was killed, holds the pipe until it ends.
-fn finish(mut overstep: Child, mut output: impl Read) {
+/// Waits for both: the program, an orphan when overstep was killed, holds the pipe until it ends; when that was.
+fn finish(mut overstep: Child, mut output: impl Read) -> Instant {
     let mut rest = Vec::new();
     output.read_to_end(&mut rest).expect("the program's output");
+    let ended = Instant::now();
     overstep.wait().expect("overstep ends");
+    ended
 }
 
 /// Panics when `file` holds anything but a prefix of the whole run; how many events it holds.
