@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         add_debug_names(&mut trace);
     }
     let options = Options { selection: (&arguments.selection).into(), ..presentation.options(&trace, true) };
-    if let Some(notice) = unselected(&trace, &options.selection) {
+    if let Some(notice) = unselected(&trace, &options) {
         // A closed standard error changes nothing about the listing.
         let _ = writeln!(io::stderr(), "overstep: {notice}");
     }

@@ -43,6 +43,14 @@ pub struct StepRow {
     pub stable: Option<Box<StableRow>>,
 }
 
+impl StepRow {
+    /// The thread by the number that the listing has for it.
+    #[must_use]
+    pub fn thread(&self) -> u64 {
+        self.stable.as_ref().map_or(self.entry.thread.into(), |stable| stable.thread)
+    }
+}
+
 /// Iterations of a loop that a listing leaves out.
 #[derive(Clone, Debug)]
 pub struct FoldRow {
@@ -64,6 +72,14 @@ pub struct MarkerRow {
     /// Of an entry into what the loader chose for a function: `strlen@ifunc → `, to stand before its name.
     pub chosen: Option<Rc<str>>,
     pub stable: Option<Box<StableMarker>>,
+}
+
+impl MarkerRow {
+    /// As [`StepRow::thread`].
+    #[must_use]
+    pub fn thread(&self) -> u64 {
+        self.stable.as_ref().map_or(self.thread.into(), |stable| stable.thread)
+    }
 }
 
 /// What a marker row says.

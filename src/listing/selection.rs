@@ -47,11 +47,7 @@ impl Selection {
     pub fn admits(&self, row: &StepRow) -> bool {
         within(&self.ranges, row.entry.n)
             && within(&self.depths, u64::from(row.entry.depth))
-            && self.admits_call(
-                row.entry.call,
-                row.entry.thread,
-                row.stable.as_ref().map(|stable| stable.thread),
-            )
+            && self.admits_call(row.entry.call, row.thread())
             && (self.only.is_empty() || self.only.iter().any(|only| is(*only, row)))
             && (self.functions.is_empty() || self.names(row))
     }
@@ -62,14 +58,12 @@ impl Selection {
     pub fn admits_marker(&self, row: &MarkerRow, behind_listed: bool) -> bool {
         let ends =
             matches!(row.occasion, Occasion::CutOff(_)) || matches!(row.kind, "lost" | "exit" | "exec");
-        let numbered = row.stable.as_ref().map(|stable| stable.thread);
-        self.admits_call(row.call, row.thread, numbered) && (behind_listed || ends)
+        self.admits_call(row.call, row.thread()) && (behind_listed || ends)
     }
 
-    /// A thread goes by the number that the listing has for it: in a stable one that is `numbered`.
-    fn admits_call(&self, call: u64, thread: u32, numbered: Option<u64>) -> bool {
-        let shown = numbered.unwrap_or(u64::from(thread));
-        let wanted = |known: &u32| u64::from(*known) == shown;
+    /// A thread goes by the number that the listing has for it.
+    fn admits_call(&self, call: u64, thread: u64) -> bool {
+        let wanted = |known: &u32| u64::from(*known) == thread;
         within(&self.calls, call) && (self.threads.is_empty() || self.threads.iter().any(wanted))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::options::Options;
+use super::options::{Options, Values};
 use super::rows::{Row, Rows, StepRow};
 use super::selection::Selection;
 use crate::image::function::nearest_of;
@@ -22,17 +22,20 @@ struct Extent {
     functions: BTreeSet<String>,
 }
 
-/// Why `selection` shows no row of `trace`, and what there is instead, a sentence for each condition that no row meets;
+/// Why the selection of `options` shows no row of `trace`, and what there is instead, a sentence for each condition that no row meets;
 /// `None` where it shows some, or where there are none to be shown. Reads up to the first row that is shown.
 #[must_use]
-pub fn unselected(trace: &Trace, selection: &Selection) -> Option<String> {
+pub fn unselected(trace: &Trace, options: &Options) -> Option<String> {
+    let selection = &options.selection;
     if selection.is_everything() {
         return None;
     }
+    // All that a stable listing selects by other values is threads.
+    let values = if selection.threads.is_empty() { Values::Recorded } else { options.values };
     let single = singles(selection);
     let mut met = vec![false; single.len()];
     let mut extent = Extent::default();
-    for row in Rows::new(trace, &Options::default()) {
+    for row in Rows::new(trace, &Options { values, ..Options::default() }) {
         let Row::Step(row) = row else { continue };
         if selection.admits(&row) {
             return None;
@@ -89,7 +92,7 @@ impl Extent {
         self.last_row = self.last_row.max(row.entry.n);
         self.calls.insert(row.entry.call);
         self.depths.insert(row.entry.depth.into());
-        self.threads.insert(row.entry.thread.into());
+        self.threads.insert(row.thread());
         if let Some((name, _)) = &row.code.place.symbol
             && !self.functions.contains(&**name)
         {
@@ -153,7 +156,8 @@ mod tests {
     fn each_condition_that_nothing_meets_says_what_there_is() {
         let trace = mixed().read();
         let all = Selection::default;
-        let said = |selection: Selection| unselected(&trace, &selection);
+        let by = |values, selection| Options { values, selection, ..Options::default() };
+        let said = |selection: Selection| unselected(&trace, &by(Values::Recorded, selection));
         assert_eq!(said(all()), None);
         assert_eq!(said(Selection { calls: vec![2..=9], ..all() }), None);
         let no = |words: &str| Some(format!("no row is selected: {words}"));
@@ -165,6 +169,9 @@ mod tests {
         assert_eq!(said(Selection { depths: vec![7..=7], ..all() }), no("there are depths 0, 1, 12"));
         let threads = format!("there are threads {THREAD} to {}", THREAD + 1);
         assert_eq!(said(Selection { threads: vec![1], ..all() }), no(&threads));
+        let stable = |thread| unselected(&trace, &by(Values::Stable, Selection { threads: vec![thread], ..all() }));
+        assert_eq!(stable(1), None, "a stable listing counts threads");
+        assert_eq!(stable(THREAD), no("there are threads 1 to 2"));
         assert_eq!(
             said(Selection { functions: vec!["gdc".into()], ..all() }),
             no("no row is in `gdc`; did you mean `gcd`?")
@@ -178,6 +185,6 @@ mod tests {
             no("none meets all the conditions at once")
         );
         let syscalls = Selection { only: vec![Only::Syscalls], ..all() };
-        assert_eq!(unselected(&gcd_call().read(), &syscalls), no("there are no rows of that kind"));
+        assert_eq!(unselected(&gcd_call().read(), &by(Values::Recorded, syscalls)), no("there are no rows of that kind"));
     }
 }
