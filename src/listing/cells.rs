@@ -52,10 +52,7 @@ impl<'t> Cells<'t> {
         match column {
             Column::Ordinal => _ = line.push_decimal(entry.n),
             Column::Call => _ = line.push_decimal(entry.call),
-            Column::Thread => {
-                let recorded = u64::from(entry.thread);
-                line.push_decimal(row.stable.as_ref().map_or(recorded, |stable| stable.thread));
-            }
+            Column::Thread => _ = line.push_decimal(row.thread()),
             Column::Depth => _ = line.push_decimal(u64::from(entry.depth)),
             Column::Address => {
                 line.style(faint);

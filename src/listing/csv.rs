@@ -43,8 +43,7 @@ pub fn write(trace: &Trace, options: &Options, out: &mut impl Write) -> io::Resu
             }
             Row::Marker(row) => {
                 records.write_rest(Some(row.call), out)?;
-                let thread = row.stable.as_ref().map_or(u64::from(row.thread), |stable| stable.thread);
-                records.hold(&row.text, row.call, thread);
+                records.hold(&row.text, row.call, row.thread());
             }
             Row::Fold(row) => {
                 let thread = records.waiting.map_or(records.thread, |(_, thread)| thread);
@@ -119,7 +118,7 @@ impl Records<'_> {
     }
 
     fn write_step(&mut self, row: &StepRow, out: &mut impl Write) -> io::Result<()> {
-        self.thread = row.stable.as_ref().map_or(u64::from(row.entry.thread), |stable| stable.thread);
+        self.thread = row.thread();
         self.record.clear();
         for (i, column) in self.columns.iter().enumerate() {
             self.record.push_str(if i == 0 { "" } else { "," });

@@ -115,7 +115,7 @@ impl<'a> MarkerLine<'a> {
         Self {
             call: row.call,
             after: row.after,
-            thread: stable.map_or(u64::from(row.thread), |stable| stable.thread),
+            thread: row.thread(),
             kind: row.kind,
             text: &row.text,
             regs: regs.map(RegisterMap),

@@ -174,7 +174,7 @@ impl<'a> StepLine<'a> {
         Self {
             call: step.call,
             n: step.n,
-            thread: stable.map_or(u64::from(step.thread), |stable| stable.thread),
+            thread: row.thread(),
             depth: step.depth,
             address: match stable {
                 None => hex(step.address.0),

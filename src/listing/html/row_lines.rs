@@ -107,8 +107,7 @@ impl<'t> RowLines<'t> {
         {
             let name = Place::of(self.trace, registers.rip).full(registers.rip);
             let name = row.chosen.as_deref().unwrap_or_default().to_owned() + &name;
-            let thread = row.stable.as_ref().map_or(u64::from(row.thread), |stable| stable.thread);
-            let _ = write!(self.line, "\t{thread}\t{}\t", text(&name));
+            let _ = write!(self.line, "\t{}\t{}\t", row.thread(), text(&name));
             self.registers = *registers;
             if let Some(stable) = &row.stable {
                 self.state.begin(stable, &mut self.words, &mut self.line);
