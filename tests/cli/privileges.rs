@@ -38,19 +38,14 @@ fn is_refused(test: &str, refused: &Run, reason: &str) {
 }
 
 #[test]
-fn a_set_user_id_program_is_refused() {
-    let test = "a_set_user_id_program_is_refused";
-    let Some((_directory, path)) = privileged(test, |path| has_mode_of_another(path, 0o4755)) else { return };
-    let refused = run(overstep().args(["trace", "-f", "main", "--"]).arg(&path));
-    is_refused(test, &refused, "set-user-id");
-}
-
-#[test]
-fn a_set_group_id_program_is_refused() {
-    let test = "a_set_group_id_program_is_refused";
-    let Some((_directory, path)) = privileged(test, |path| has_mode_of_another(path, 0o2755)) else { return };
-    let refused = run(overstep().args(["trace", "-f", "main", "--"]).arg(&path));
-    is_refused(test, &refused, "set-group-id");
+fn set_user_id_and_set_group_id_programs_are_refused() {
+    let test = "set_user_id_and_set_group_id_programs_are_refused";
+    for (mode, reason) in [(0o4755, "set-user-id"), (0o2755, "set-group-id")] {
+        let prepared = privileged(test, |path| has_mode_of_another(path, mode));
+        let Some((_directory, path)) = prepared else { return };
+        let refused = run(overstep().args(["trace", "-f", "main", "--"]).arg(&path));
+        is_refused(test, &refused, reason);
+    }
 }
 
 #[test]

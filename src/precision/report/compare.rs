@@ -28,6 +28,13 @@ pub struct State {
     pub figures: BTreeMap<&'static str, i64>,
 }
 
+impl State {
+    /// This, and nothing measured beside it.
+    const fn of(outcome: Outcome) -> Self {
+        Self { outcome, synchronous: None, signals: None, figures: BTreeMap::new() }
+    }
+}
+
 /// How the later reports differ from the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
@@ -68,12 +75,7 @@ pub fn compare(reports: &[Report]) -> Vec<Line> {
 }
 
 fn lines(report: &Report) -> Vec<(String, State)> {
-    let trust = State {
-        outcome: if report.trusted { Outcome::Pass } else { Outcome::Fail },
-        synchronous: None,
-        signals: None,
-        figures: BTreeMap::new(),
-    };
+    let trust = State::of(if report.trusted { Outcome::Pass } else { Outcome::Fail });
     let mut lines = vec![("controls".to_owned(), trust)];
     for row in &report.results {
         let signals = row.figures.as_ref().map(|_| (row.signals, row.at_expected));
@@ -82,18 +84,12 @@ fn lines(report: &Report) -> Vec<(String, State)> {
         lines.push((row.name(), state));
         for class in &row.classes {
             let signals = class.figures.as_ref().map(|_| (class.signals, class.at_expected));
-            let figures = BTreeMap::new();
-            let state = State { outcome: class.verdict.outcome, synchronous: None, signals, figures };
+            let state = State { signals, ..State::of(class.verdict.outcome) };
             lines.push((format!("{} at {}", row.name(), class.class), state));
         }
     }
     let check = |it: &Check| {
-        let state = State {
-            outcome: it.verdict.outcome,
-            synchronous: None,
-            signals: None,
-            figures: steady_of_check(it),
-        };
+        let state = State { figures: steady_of_check(it), ..State::of(it.verdict.outcome) };
         (format!("{}: {}", it.group.title(), it.name), state)
     };
     lines.extend(report.checks.iter().map(check));
@@ -217,7 +213,7 @@ mod tests {
     use super::*;
 
     fn state(outcome: Outcome, synchronous: Option<bool>) -> State {
-        State { outcome, synchronous, signals: None, figures: BTreeMap::new() }
+        State { synchronous, ..State::of(outcome) }
     }
 
     #[test]

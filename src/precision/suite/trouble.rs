@@ -64,9 +64,9 @@ const fn paranoid_for(event: &Event) -> Option<i64> {
 
 /// Why `event` cannot be opened: number, cause, remedy.
 fn refusal(errno: i32, event: &Event) -> String {
-    let error = OpenError::here(Errno(errno), event.wanted());
-    let name = Name::from_raw(errno);
     let environment = Environment::read();
+    let error = OpenError::explain(Errno(errno), event.wanted(), &environment);
+    let name = Name::from_raw(errno);
     if let (libc::EACCES | libc::EPERM, Some(paranoid), Some(allowed), false) =
         (errno, environment.paranoid, paranoid_for(event), environment.privileged)
         && paranoid > allowed
