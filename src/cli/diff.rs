@@ -1,6 +1,5 @@
 //! `overstep diff A B`: where two traces part.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +7,7 @@ use clap::Args;
 use super::exit::{self, Failure, Outcome};
 use super::list::open;
 use super::presentation::{Color, damage};
-use super::stdout;
+use super::{stderr, stdout};
 use crate::listing::diff::{compare, pair, write};
 use crate::listing::palette::Palette;
 
@@ -37,8 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (a, mut b) = (open(&arguments.a)?, open(&arguments.b)?);
     for (path, trace) in [(&arguments.a, &a), (&arguments.b, &b)] {
         for notice in damage(trace).unwrap_or_default() {
-            // A closed standard error changes nothing about the comparison.
-            let _ = writeln!(io::stderr(), "overstep: `{}`: {notice}", path.display());
+            stderr::say(&format!("`{}`: {notice}", path.display()));
         }
     }
     pair(&a, &mut b);

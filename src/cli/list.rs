@@ -1,6 +1,6 @@
 //! `overstep list FILE`: a trace in every format.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,8 +9,7 @@ use super::exit::{self, Failure, Outcome};
 use super::golden;
 use super::presentation::Presentation;
 use super::selection::Selection;
-use super::stdout;
-use crate::listing::debug_names::add_debug_names;
+use super::{stderr, stdout};
 use crate::listing::options::Options;
 use crate::listing::palette::Palette;
 use crate::listing::unselected::unselected;
@@ -50,13 +49,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let presentation = &arguments.presentation;
     presentation.check(exit::USAGE)?;
     let mut trace = open(&arguments.file)?;
-    if !presentation.stable {
-        add_debug_names(&mut trace);
-    }
+    presentation.complete_names(&mut trace);
     let options = Options { selection: (&arguments.selection).into(), ..presentation.options(&trace, true) };
     if let Some(notice) = unselected(&trace, &options) {
-        // A closed standard error changes nothing about the listing.
-        let _ = writeln!(io::stderr(), "overstep: {notice}");
+        stderr::say(&notice);
     }
     if let Some(path) = &arguments.check {
         return golden::check(path, |out| {

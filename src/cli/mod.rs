@@ -15,6 +15,7 @@ mod list;
 mod man;
 mod presentation;
 mod selection;
+mod stderr;
 mod stdout;
 mod symbols;
 mod target;

@@ -6,9 +6,11 @@ use std::rc::Rc;
 use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
+use super::stderr;
 use crate::check::summary::Summary;
 use crate::image::function::nearest_of;
 use crate::listing::column::Column;
+use crate::listing::debug_names::add_debug_names;
 use crate::listing::options::{self, Options};
 use crate::listing::palette::Palette;
 use crate::listing::source::{Remap, Sources};
@@ -147,6 +149,13 @@ impl Presentation {
         }
     }
 
+    /// Adds to `trace` the names that only separate debug files have. Not for a stable listing: another machine may have none.
+    pub fn complete_names(&self, trace: &mut Trace) {
+        if !self.stable {
+            add_debug_names(trace);
+        }
+    }
+
     /// Lists `trace` in the chosen format; what it has to do without is said on standard error.
     ///
     /// # Errors
@@ -165,8 +174,7 @@ impl Presentation {
         if matches!(self.format, Format::Csv | Format::Json) {
             notices.extend(damage(trace)?);
         }
-        // A closed standard error changes nothing about the listing.
-        notices.iter().for_each(|notice| _ = writeln!(io::stderr(), "overstep: {notice}"));
+        notices.iter().for_each(|notice| stderr::say(notice));
         summary
     }
 

@@ -13,12 +13,11 @@ use crate::record::reader::{Module, Symbol, Trace};
 /// Of a file that changed since the run, or whose debug file is another build's, nothing is taken.
 pub fn add_debug_names(trace: &mut Trace) {
     let blocks: HashSet<RuntimeAddr> = trace.code_blocks().collect();
-    let executed = |module: &&Module| {
-        let mut own = blocks.iter().map(|block| trace.module(block.plus(BLOCK as u64 / 2)));
-        own.any(|it| it.is_some_and(|it| it.id == module.id))
-    };
+    let of_block = |block: &RuntimeAddr| trace.module(block.plus(BLOCK as u64 / 2));
+    let executed: HashSet<u32> = blocks.iter().filter_map(of_block).map(|module| module.id).collect();
     let modules = trace.modules().iter().filter(|it| !it.build_id.is_empty() && !it.path.starts_with('['));
-    let more = modules.filter(executed).flat_map(|module| names(module, &blocks)).collect();
+    let modules = modules.filter(|module| executed.contains(&module.id));
+    let more = modules.flat_map(|module| names(module, &blocks)).collect();
     trace.add_symbols(more);
 }
 

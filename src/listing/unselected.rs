@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(said(Selection { depths: vec![7..=7], ..all() }), no("there are depths 0, 1, 12"));
         let threads = format!("there are threads {THREAD} to {}", THREAD + 1);
         assert_eq!(said(Selection { threads: vec![1], ..all() }), no(&threads));
-        let stable = |thread| unselected(&trace, &by(Values::Stable, Selection { threads: vec![thread], ..all() }));
+        let stable =
+            |thread| unselected(&trace, &by(Values::Stable, Selection { threads: vec![thread], ..all() }));
         assert_eq!(stable(1), None, "a stable listing counts threads");
         assert_eq!(stable(THREAD), no("there are threads 1 to 2"));
         assert_eq!(
@@ -185,6 +186,9 @@ mod tests {
             no("none meets all the conditions at once")
         );
         let syscalls = Selection { only: vec![Only::Syscalls], ..all() };
-        assert_eq!(unselected(&gcd_call().read(), &by(Values::Recorded, syscalls)), no("there are no rows of that kind"));
+        assert_eq!(
+            unselected(&gcd_call().read(), &by(Values::Recorded, syscalls)),
+            no("there are no rows of that kind")
+        );
     }
 }

@@ -15,7 +15,6 @@ use crate::check::summary::Summary;
 use crate::cli::exit::{Failure, NOT_STRICT, OVERSTEP_FAILED, Outcome};
 use crate::cli::presentation::Format;
 use crate::cli::stdout::{self, Written};
-use crate::listing::debug_names::add_debug_names;
 use crate::listing::text_frame;
 use crate::record::reader::Trace;
 use crate::record::shared_control::SharedControl;
@@ -42,15 +41,13 @@ pub fn show(
         Failure::new(OVERSTEP_FAILED, format_args!("the trace cannot be read back: {error}"))
             .next("report this with the output of overstep doctor")
     })?;
-    if !arguments.presentation.stable {
-        add_debug_names(&mut trace);
-    }
     // A listing for people that would be all heading is left out; programs get their header and summary.
     let empty = trace.threads().is_empty() && arguments.presentation.format == Format::Text;
     let summary = if output.path.is_some() || empty {
         Summary::of(&trace)
     } else {
         let presentation = &arguments.presentation;
+        presentation.complete_names(&mut trace);
         let options = presentation.options(&trace, false);
         match stdout::print(OVERSTEP_FAILED, |out| presentation.write(&trace, &options, out))? {
             Written::All(summary) => summary,
