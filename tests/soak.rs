@@ -1,11 +1,12 @@
-//! A soak: random signals, threads, forks and jumps, seeded, while every way of stepping traces every `--into`. Output and
-//! status are as untraced, no row is lost or unexplained, `overstep check` finds nothing, and the program finds its memory
-//! and its descriptors flat.
+//! Random signals, threads, forks and jumps, while every way of stepping traces every `--into`. Output and status are as
+//! untraced, no row is lost or unexplained, `overstep check` finds nothing, and in the long soak the program finds its
+//! memory and its descriptors flat.
 //!
 //! `OVERSTEP_SOAK` sets the rows over all runs.
 
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::program::Program;
@@ -23,12 +24,7 @@ fn random_signals_threads_and_forks() {
     let test = "random_signals_threads_and_forks";
     let Some(()) = traceable(test) else { return };
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("soak");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/handler/soak.c");
-    // Bound before it starts: a slot of the linkage table that another thread binds makes a prediction wrong.
-    let built =
-        Command::new("gcc").args(["-O1", "-pthread", "-Wl,-z,now", "-o"]).arg(&path).arg(source).status();
-    let Ok(true) = built.map(|status| status.success()) else { return skip(test, "gcc").unwrap_or_default() };
+    let Some(path) = built(test, "soak", &[], directory.path()) else { return };
     let wanted = std::env::var("OVERSTEP_SOAK").ok().and_then(|rows| rows.parse().ok()).unwrap_or(ROWS);
 
     let (mut rows, mut runs) = (0, 0);
@@ -37,18 +33,8 @@ fn random_signals_threads_and_forks() {
             let program = Program::new(&path, &[&seed.to_string(), "3", "5", threads, microseconds]);
             let untraced = native(&program);
             assert!(untraced.stdout.ends_with("descriptors flat, memory flat\n"), "{untraced:?}");
-            for into in ["module", "all", "none"] {
-                for way in [REFERENCE].iter().chain(&OTHERS) {
-                    let run = traced(&program, &["-f", "traced", "--into", into], *way, directory.path());
-                    assert_eq!(
-                        run.outcome, untraced,
-                        "{} --into {into} {program:?}: {}",
-                        way.name, run.stderr
-                    );
-                    rows += overstep::check::summary::Summary::of(&run.trace).steps;
-                    runs += 1;
-                }
-            }
+            let traced = traced_every_way(&program, directory.path());
+            (rows, runs) = (rows + traced.0, runs + traced.1);
             println!(
                 "seed {seed}, {threads} threads, {microseconds} µs: {rows} rows in {runs} runs so far, 0 findings"
             );
@@ -57,4 +43,50 @@ fn random_signals_threads_and_forks() {
             }
         }
     }
+}
+
+/// A signal is often waiting at a stop: it comes before the instruction there has run.
+#[test]
+fn a_storm_of_signals() {
+    let test = "a_storm_of_signals";
+    let Some(()) = traceable(test) else { return };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for flags in [&[][..], &["-fno-plt"]] {
+        let Some(path) = built(test, "storm", flags, directory.path()) else { return };
+        let (rows, runs) = traced_every_way(&Program::new(&path, &["40", "3000"]), directory.path());
+        println!("{flags:?}: {rows} rows in {runs} runs, 0 findings");
+    }
+}
+
+/// `fixtures/handler/NAME.c`, bound before it starts: a slot of the linkage table that another thread binds makes a
+/// prediction wrong.
+fn built(test: &str, name: &str, flags: &[&str], directory: &Path) -> Option<PathBuf> {
+    let source = format!("{}/fixtures/handler/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let path = directory.join(name);
+    let built = Command::new("gcc")
+        .args(["-O1", "-pthread", "-Wl,-z,now"])
+        .args(flags)
+        .arg("-o")
+        .arg(&path)
+        .arg(source)
+        .status();
+    match built {
+        Ok(status) if status.success() => Some(path),
+        _ => skip(test, "gcc"),
+    }
+}
+
+/// Traces `traced` in every way and with every `--into`, each run held against the untraced one: rows and runs.
+fn traced_every_way(program: &Program, directory: &Path) -> (u64, u32) {
+    let untraced = native(program);
+    let (mut rows, mut runs) = (0, 0);
+    for into in ["module", "all", "none"] {
+        for way in [REFERENCE].iter().chain(&OTHERS) {
+            let run = traced(program, &["-f", "traced", "--into", into], *way, directory);
+            assert_eq!(run.outcome, untraced, "{} --into {into} {program:?}: {}", way.name, run.stderr);
+            rows += overstep::check::summary::Summary::of(&run.trace).steps;
+            runs += 1;
+        }
+    }
+    (rows, runs)
 }

@@ -143,6 +143,12 @@ impl Stepper<'_> {
             None if rows.last().is_some_and(|row| row.next == interrupted.rip) => rows.len(),
             // Behind another handler, nothing has run yet.
             None if rows.is_empty() && self.thread.expected == interrupted.rip => 0,
+            // Nor has what leaves scope, which has its row.
+            None if rows.is_empty()
+                && self.thread.sliding.is_some_and(|slide| slide.begins_at(interrupted.rip)) =>
+            {
+                0
+            }
             None => {
                 self.note_lost(LostReason::Resumed);
                 0

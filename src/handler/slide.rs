@@ -16,6 +16,8 @@ pub(super) struct Slide {
     from: u64,
     /// RSP where native code called the jumping function: above it, the slide is over, too.
     called_at: Option<u64>,
+    /// The instruction that takes control out of scope, whose row is written before it runs: a signal may come first.
+    leaves_at: Option<RuntimeAddr>,
     /// The last instruction was a return or an indirect jump, as those are by which such functions end.
     transferred: bool,
 }
@@ -23,7 +25,12 @@ pub(super) struct Slide {
 impl Slide {
     /// Begun by native code that was called from scope, its return address at `from`.
     pub(super) const fn out_of_native(from: u64, called_at: u64) -> Self {
-        Self { from, called_at: Some(called_at), transferred: false }
+        Self { from, called_at: Some(called_at), leaves_at: None, transferred: false }
+    }
+
+    /// Whether the slide's first instruction, which has its row, has yet to run where control is `at`.
+    pub(super) fn begins_at(&self, at: RuntimeAddr) -> bool {
+        self.leaves_at == Some(at)
     }
 }
 
@@ -33,6 +40,7 @@ impl Stepper<'_> {
     pub(super) fn note_jumper(&mut self, last: &Fetched, next: RuntimeAddr) {
         let transfers = matches!(last.class, Class::Call { .. } | Class::Jump { .. });
         if transfers
+            && self.thread.sliding.is_none()
             && self.process.image().is_jumper(next)
             && let Some(top) = self.thread.frames.top()
         {
@@ -46,15 +54,16 @@ impl Stepper<'_> {
             || self.thread.frames.top().is_some_and(|top| top.slot == self.thread.jump_slot)
     }
 
-    /// Begins to step at `target`, out of scope, without rows.
-    pub(super) fn begin_slide(&mut self, target: RuntimeAddr) {
+    /// Begins to step at `target`, out of scope, without rows. What goes there, where that has yet to run, is at
+    /// `leaves_at`.
+    pub(super) fn begin_slide(&mut self, target: RuntimeAddr, leaves_at: Option<RuntimeAddr>) {
         self.mark(&Marker::Native { target, resume: RuntimeAddr(0) });
         if self.thread.phase == Phase::Muted {
             return;
         }
         self.thread.jump_slot = 0;
         let from = self.thread.registers.general[RSP];
-        self.thread.sliding = Some(Slide { from, called_at: None, transferred: false });
+        self.thread.sliding = Some(Slide { from, called_at: None, leaves_at, transferred: false });
         self.thread.phase = Phase::Stepping;
         self.await_stop(target, false);
     }
@@ -62,6 +71,7 @@ impl Stepper<'_> {
     /// Remembers by what kind of instruction the slide goes on.
     pub(super) fn note_transfer(&mut self, class: Class) {
         if let Some(slide) = &mut self.thread.sliding {
+            slide.leaves_at = None;
             slide.transferred = matches!(class, Class::Return | Class::Jump { indirect: true });
         }
     }
@@ -73,7 +83,8 @@ impl Stepper<'_> {
     pub(super) fn settle_slide(&mut self, registers: &Registers) -> bool {
         let Some(slide) = self.thread.sliding else { return false };
         let above = |place| registers.general[RSP] > place || !self.thread.bounds.contains(place);
-        if above(slide.from) && self.process.image().in_scope(registers.rip) {
+        let left = above(slide.from) && !slide.begins_at(registers.rip);
+        if left && self.process.image().in_scope(registers.rip) {
             self.thread.sliding = None;
             let _ = self.thread.writer.sync(&self.process.buffer, registers);
             return false;

@@ -278,8 +278,11 @@ impl Stepper<'_> {
             || operands.any(|operand| operand.access != Access::Read)
     }
 
-    /// Puts a call's frame on the shadow stack.
+    /// Puts a call's frame on the shadow stack, where the one that began a slide is already.
     pub(super) fn note_call(&mut self, fetched: &Fetched, rsp: u64) {
+        if self.thread.sliding.is_some_and(|slide| slide.begins_at(fetched.address())) {
+            return;
+        }
         let Some(pushed) = pushed_by(fetched) else { return };
         self.thread.frames.push(Frame { slot: rsp.wrapping_sub(pushed), returns_to: fetched.fall_through() });
     }
@@ -291,7 +294,7 @@ impl Stepper<'_> {
             return self.mute(LostReason::NoRoom, 0);
         }
         if self.leaves_for_good(target) {
-            return self.begin_slide(target);
+            return self.begin_slide(target, Some(last.address()));
         }
         self.thread.frames.pop_above(self.thread.registers.general[RSP], self.thread.bounds);
         self.go_native(target);
@@ -387,7 +390,7 @@ impl Stepper<'_> {
         if self.process.settings.engine == Engine::Instructions && !stays {
             if self.process.image().is_jumper(registers.rip) {
                 self.thread.registers = registers;
-                return self.begin_slide(registers.rip);
+                return self.begin_slide(registers.rip, None);
             }
             return self.run_natively(registers);
         }
