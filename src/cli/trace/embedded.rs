@@ -40,7 +40,8 @@ impl Agent {
     /// not inherited: a program sees none that it would not see untraced.
     pub fn path(&self) -> PathBuf {
         match self {
-            Self::Embedded(memfd) => format!("/proc/{}/fd/{}", process::id(), memfd.as_raw_fd()).into(),
+            // Slashes fill it to one length, as a longer process id would move the program's stack.
+            Self::Embedded(memfd) => format!("/proc{:/>8}/fd/{}", process::id(), memfd.as_raw_fd()).into(),
             Self::Own(path) => path.clone(),
         }
     }

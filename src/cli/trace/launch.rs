@@ -17,7 +17,7 @@ use crate::cli::exit::{CANNOT_RUN, Failure, OVERSTEP_FAILED};
 use crate::cli::inherited::{self, SignalState};
 use crate::cli::target::Program;
 
-/// Names the session to the agent: `1:<overstep's pid>:<control block's fd>:<trace's fd>`. The agent opens both
+/// Names the session to the agent: `1:<overstep's pid, seven digits>:<control block's fd>:<trace's fd>`. The agent opens both
 /// through `/proc/<pid>/fd`, so that the program inherits no descriptor.
 const SESSION: &str = "OVERSTEP_SESSION";
 const PRELOAD: &str = "LD_PRELOAD";
@@ -43,7 +43,8 @@ impl Launch {
         control: BorrowedFd<'_>,
         trace: BorrowedFd<'_>,
     ) -> Result<Self, Failure> {
-        let session = format!("{VERSION}:{}:{}:{}", process::id(), control.as_raw_fd(), trace.as_raw_fd());
+        // Process ids have seven digits at most (proc_pid_max(5)); one length, as it moves the program's stack.
+        let session = format!("{VERSION}:{:07}:{}:{}", process::id(), control.as_raw_fd(), trace.as_raw_fd());
         let environment = environment(std::env::vars_os(), agent, &session);
         Ok(Self {
             path: program.exec_path()?,

@@ -321,11 +321,23 @@ impl Step<'_> {
             together: !unary && numbers().is_some_and(|(one, other)| self.regions.are_together(one, other)),
             second: if unary { None } else { self.number(1) },
         };
-        let (value, flags) = result(operation, &one, &other, operands);
+        let (mut value, flags) = result(operation, &one, &other, operands);
+        if self.instruction.mnemonic() == Mnemonic::Xor && value.is_outside() {
+            value = self.revealed().unwrap_or(value);
+        }
         if keeps {
             self.assign(0, &value, taint);
         }
         flags
+    }
+
+    /// The address that `xor` has brought back, if it has.
+    fn revealed(&self) -> Option<Value> {
+        let register = self.instruction.op0_register();
+        let index = general(register).filter(|_| register.size() == 8)?;
+        let after = self.change?.after.general[index];
+        let operands = [self.word(0)?, self.word(1)?];
+        self.regions.is_revealed(after, operands).then(|| self.regions.adopt(after))
     }
 
     /// The number in a register, or in memory as recorded.

@@ -19,6 +19,8 @@ const CALLERS: u64 = 0x200;
 const STACK_ABOVE: u64 = 4 << 20;
 /// Addresses this near to each other are taken for one block of memory.
 const NEAR: u64 = 256 << 10;
+/// How far the C library's heap reaches from one chunk to another.
+const HEAP: u64 = 64 << 20;
 /// What is mapped lies above this, below the stack.
 const LIBRARIES: u64 = 0x7000_0000_0000;
 /// Where the heap of a program at a fixed address may lie behind it.
@@ -127,6 +129,26 @@ impl Regions {
     #[must_use]
     pub fn adopt(&self, value: u64) -> Value {
         self.alignment(value).map_or(Value::number(8), Value::address)
+    }
+
+    /// Whether the word at this address is a link of a free list as glibc hides it (`malloc/malloc.c`, PROTECT_PTR): the
+    /// next chunk's address, or 0, xor the link's own address by 4096. Its bits differ by run, though it may look like an
+    /// address or a number.
+    #[must_use]
+    pub fn is_hidden_link(&self, at: u64, value: u64) -> bool {
+        let next = value ^ at >> 12;
+        let far = value.abs_diff(at) >= HEAP;
+        let links = next == 0 || next.is_multiple_of(16) && next.abs_diff(at) < HEAP;
+        far && links && self.is_mapped(at) && self.module(at).is_none()
+    }
+
+    /// Whether this is an address that was hidden, in a link or as setjmp(3) mangles what it keeps, and came back as both
+    /// operands' exclusive or.
+    #[must_use]
+    pub fn is_revealed(&self, address: u64, operands: [u64; 2]) -> bool {
+        let link = operands.into_iter().any(|operand| operand.abs_diff(address >> 12) < HEAP >> 12);
+        let mangled = operands.into_iter().all(|operand| operand >> 48 != 0);
+        (link || mangled) && self.is_address(address)
     }
 
     /// Whether the kernel keeps the time there.
@@ -255,5 +277,33 @@ fn offset(name: &str, value: u64, base: u64) -> String {
         (Some(0), _) => name.to_owned(),
         (Some(above), _) => format!("{name}+{}", hex::hex(above)),
         (None, below) => format!("{name}-{}", hex::hex(below)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::synthetic::Synthetic;
+
+    const CHUNK: u64 = 0x55dd_e5d3_42a0;
+    const NEXT: u64 = 0x55dd_e5d3_5ac0;
+
+    #[test]
+    fn links_of_free_lists_are_hidden_and_come_back() {
+        let regions = Regions::of(&Synthetic::new().read());
+        let hidden = NEXT ^ CHUNK >> 12;
+        assert!(regions.is_hidden_link(CHUNK, hidden), "it looks like an address");
+        assert!(regions.is_address(hidden));
+        assert!(regions.is_hidden_link(CHUNK, CHUNK >> 12), "the last one looks like a number");
+        assert!(!regions.is_hidden_link(CHUNK, NEXT), "not hidden");
+        assert!(!regions.is_hidden_link(CHUNK, 48) && !regions.is_hidden_link(CHUNK, 0));
+        assert!(!regions.is_hidden_link(0x1000, 1), "no memory of the program's");
+
+        assert!(regions.is_revealed(NEXT, [hidden, CHUNK >> 12]));
+        assert!(regions.is_revealed(NEXT, [CHUNK >> 12, hidden]));
+        assert!(!regions.is_revealed(hidden, [NEXT, CHUNK >> 12]), "being hidden");
+        let guard = 0x97dd_ecea_8ce0_a399;
+        assert!(regions.is_revealed(NEXT, [guard, guard ^ NEXT]), "mangled by setjmp");
+        assert!(!regions.is_revealed(guard, [guard ^ NEXT, NEXT]));
     }
 }

@@ -53,11 +53,15 @@ impl Touched {
     /// What is known of what lies there. Bytes that nobody wrote in sight are an address if they look like a whole one.
     #[must_use]
     pub fn read(&self, memory: &Shadow, regions: &Regions) -> Value {
-        let words: [_; WIDEST / 8] =
-            std::array::from_fn(|i| self.word(8 * i).and_then(|word| regions.alignment(word)));
-        memory.read(self.address, self.size, |at| match words[(at / 8).min(WIDEST / 8 - 1)] {
-            Some(alignment) => Tag::Address((at % 8) as u8, alignment),
-            None => Tag::Number,
+        let words: [_; WIDEST / 8] = std::array::from_fn(|i| {
+            let (at, word) = (self.address.wrapping_add(8 * i as u64), self.word(8 * i));
+            word.map_or(Value::number(8), |word| match regions.is_hidden_link(at, word) {
+                true => Value::of(Tag::Outside, 8),
+                false => regions.adopt(word),
+            })
+        });
+        memory.read(self.address, self.size, |at| {
+            words.get(at / 8).and_then(|word| word.tags().get(at % 8)).copied().unwrap_or_default()
         })
     }
 }
