@@ -38,9 +38,7 @@ pub(super) fn begin(process: &'static Process, signal: i32, mut saved: Saved<'_>
     // SAFETY: the kernel has just built the frame.
     process.patches.bring_home(&mut Saved::new(unsafe { context(saved.rsp() + RETURN_ADDRESS) }));
     let action = wrapper::program_action(signal);
-    if let Some(thread) = process.threads.find(raw::gettid())
-        && action.flags & libc::SA_ONSTACK as u64 != 0
-    {
+    if let Some(thread) = process.threads.find(raw::gettid()) {
         move_to_program_stack(&mut saved, thread, &process.memory());
     }
     saved.go_to(RuntimeAddr(action.handler));

@@ -7,6 +7,7 @@ use super::program_signals::mask_bit;
 use super::saved::Saved;
 use super::sigaction::KernelAction;
 use super::thread::Thread;
+use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::memory::{Memory, OwnMemory, write};
 
@@ -76,69 +77,93 @@ pub(super) fn set_up(
 ) -> bool {
     let at = (&raw const *interrupted) as u64;
     let from = at - RETURN_ADDRESS;
-    let mut saved = Saved::new(interrupted);
-    let theirs = thread.program_stack;
-    let on_alternate = delivered.action.flags & libc::SA_ONSTACK as u64 != 0
-        && theirs.ss_flags & libc::SS_DISABLE == 0
-        && !holds(&theirs, saved.rsp());
-    let top = if on_alternate { end(&theirs) } else { saved.rsp().wrapping_sub(RED_ZONE) };
-    let Some(to) = copy_frame(from, top, thread, memory) else { return false };
+    let on_alternate = delivered.action.flags & libc::SA_ONSTACK as u64 != 0;
+    let Some(to) = move_frames(from, on_alternate, thread, memory) else { return false };
     let shift = to.wrapping_sub(from);
     if !write(memory, RuntimeAddr(to), &delivered.action.restorer.to_le_bytes()) {
         return false;
     }
-    saved.enter_handler(delivered, to, shift);
+    Saved::new(interrupted).enter_handler(delivered, to, shift);
     true
 }
 
-/// Moves the frame of an SA_ONSTACK handler from the tracer's alternate stack, where the kernel has put it, to the
-/// program's, where it belongs. Frame and registers stay as they are where the program has no such stack, or one
-/// that is too small.
+/// Moves the frame of a handler at its first instruction from the tracer's alternate stack, where the kernel has put it,
+/// to where it belongs: an SA_ONSTACK handler's, or one that came at once with such a handler's. Frame and registers stay
+/// as they are where the program's stack is too small.
 ///
 /// # Signal safety
 /// process_vm_writev, which cannot fault.
 pub(super) fn move_to_program_stack(saved: &mut Saved<'_>, thread: &Thread, memory: &OwnMemory) {
     let from = saved.rsp();
-    let theirs = thread.program_stack;
-    if theirs.ss_flags & libc::SS_DISABLE != 0 || !holds(&thread.alternate_stack(), from) {
-        return;
-    }
-    // SAFETY: RSP is where the kernel has left it: the return address, and the context right above.
-    let interrupted = Saved::new(unsafe { context(from + RETURN_ADDRESS) }).rsp();
-    let top = if holds(&theirs, interrupted) { interrupted.wrapping_sub(RED_ZONE) } else { end(&theirs) };
-    let room = top.saturating_sub(theirs.ss_sp as u64);
-    if room > frame_length(from, thread) + XSAVE_ALIGNMENT
-        && let Some(to) = copy_frame(from, top, thread, memory)
-    {
+    if let Some(to) = move_frames(from, true, thread, memory) {
         saved.shift_handler_arguments(to.wrapping_sub(from));
     }
 }
 
-/// Copies the frame at `from`, on the tracer's stack, to below `top`: where its copy begins.
-fn copy_frame(from: u64, top: u64, thread: &Thread, memory: &OwnMemory) -> Option<u64> {
-    if !holds(&thread.alternate_stack(), from) {
+/// Copies what lies on the tracer's stack from the frame at `from` on to the program's, and says where the copy begins.
+/// That is one frame, whose handler is to run on the program's alternate stack or not; or, of signals that came at once,
+/// several, each but the last interrupting the wrapper of the next, and that one belongs to an SA_ONSTACK handler, or the
+/// kernel would not have put it there. They move together: with the program off this stack, the next signal of the
+/// tracer's would be written over what is left.
+fn move_frames(from: u64, on_alternate: bool, thread: &Thread, memory: &OwnMemory) -> Option<u64> {
+    let ours = thread.alternate_stack();
+    if !holds(&ours, from) {
         return None;
     }
-    let length = frame_length(from, thread);
+    let mut outermost = from;
+    // SAFETY: a frame of the kernel's begins there.
+    while let Some(outer) = unsafe { interrupted_wrapper(outermost) }.filter(|outer| holds(&ours, *outer)) {
+        outermost = outer;
+    }
+    // SAFETY: as above.
+    let interrupted = Saved::new(unsafe { context(outermost + RETURN_ADDRESS) }).rsp();
+    if holds(&ours, interrupted) {
+        return None; // a handler that had to stay
+    }
+    let theirs = thread.program_stack;
+    let on_alternate = on_alternate || outermost != from;
+    let on_alternate = on_alternate && theirs.ss_flags & libc::SS_DISABLE == 0;
+    let begins = on_alternate && !holds(&theirs, interrupted);
+    let top = if begins { end(&theirs) } else { interrupted.wrapping_sub(RED_ZONE) };
+    let length = end(&ours).saturating_sub(from);
+    if on_alternate && top.saturating_sub(theirs.ss_sp as u64) <= length + XSAVE_ALIGNMENT {
+        return None;
+    }
     let to = top.checked_sub(length)?;
     let to = to - to.wrapping_sub(from) % XSAVE_ALIGNMENT;
     // SAFETY: what lies from the frame to the end of the tracer's own stack.
-    let frame = unsafe { std::slice::from_raw_parts(from as *const u8, length as usize) };
-    if !write(memory, RuntimeAddr(to), frame) {
+    let frames = unsafe { std::slice::from_raw_parts(from as *const u8, length as usize) };
+    if !write(memory, RuntimeAddr(to), frames) {
         return None;
     }
-    // SAFETY: the copy just made.
-    let moved = unsafe { context(to + RETURN_ADDRESS) };
-    let state = moved.uc_mcontext.fpregs;
-    if !state.is_null() {
-        moved.uc_mcontext.fpregs = (state as u64).wrapping_add(to.wrapping_sub(from)) as *mut _;
+    let shift = to.wrapping_sub(from);
+    let mut frame = from;
+    loop {
+        // SAFETY: a frame of the kernel's, and its copy.
+        let (outer, copy) = unsafe { (interrupted_wrapper(frame), context(frame + shift + RETURN_ADDRESS)) };
+        let state = copy.uc_mcontext.fpregs;
+        if !state.is_null() {
+            copy.uc_mcontext.fpregs = (state as u64).wrapping_add(shift) as *mut _;
+        }
+        match outer {
+            Some(outer) if frame != outermost => {
+                Saved::new(copy).shift_handler_arguments(shift);
+                frame = outer;
+            }
+            _ => return Some(to),
+        }
     }
-    Some(to)
 }
 
-/// Bytes from `from` to the end of the tracer's stack, whose top the kernel's frame fills.
-fn frame_length(from: u64, thread: &Thread) -> u64 {
-    end(&thread.alternate_stack()).saturating_sub(from)
+/// Where the frame of the handler begins whose wrapper the one at `frame` has interrupted, if it has.
+///
+/// # Safety
+/// A frame of the kernel's begins at `frame`.
+unsafe fn interrupted_wrapper(frame: u64) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    let interrupted = Saved::new(unsafe { context(frame + RETURN_ADDRESS) });
+    let outer = interrupted.rsp();
+    (wrapper::contains(interrupted.rip()) && outer > frame).then_some(outer)
 }
 
 fn end(stack: &libc::stack_t) -> u64 {
