@@ -118,10 +118,18 @@ fn handle(
     }
     let taken = sender != Sender::Program
         && take(process, tid, sender, is_asynchronous(sender, event), Saved::new(context));
-    if !taken
-        && !deliver(process, tid, signal, info, context)
-        && let Some(stop) = hidden_stop(process, tid, signal, &Saved::new(context))
-    {
+    if taken {
+        return;
+    }
+    let hidden = hidden_stop(process, tid, signal, &Saved::new(context));
+    if deliver(process, tid, signal, info, context) {
+        // The handler comes first; the stop that the kernel dropped, and its event counted, is behind it.
+        if hidden == Some(Sender::Step)
+            && let Some(thread) = process.threads.find(tid)
+        {
+            thread.step.note_stop();
+        }
+    } else if let Some(stop) = hidden {
         take(process, tid, stop, false, Saved::new(context));
     }
 }
