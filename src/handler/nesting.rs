@@ -27,6 +27,9 @@ pub(super) struct Interruption {
     pub(super) sliding: Option<Slide>,
     /// Those of the tracer's signals that the program believed to block.
     pub(super) blocked: u64,
+    /// Where the next stop was to be, and beside it where an unwinder was to land.
+    pub(super) expected: RuntimeAddr,
+    pub(super) landing: Option<RuntimeAddr>,
 }
 
 /// The handlers that are running, innermost last. All zeros is none.

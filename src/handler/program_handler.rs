@@ -84,6 +84,9 @@ impl Stepper<'_> {
         if phase == Phase::Stepping && is_fault(signal) && self.saved.sent_by_kernel() {
             self.mark(&Marker::Fault { signal: signal as u32, address: interrupted.rip });
         }
+        // A native stretch of the handler's would lift it at its end.
+        let landing = self.thread.exit.at();
+        self.thread.exit.lift();
         let blocked = self.thread.blocked_by_program;
         self.thread.blocked_by_program = blocked | blocks & self.process.signals.owned();
         self.thread.nesting.push(Interruption {
@@ -95,6 +98,8 @@ impl Stepper<'_> {
             set_out,
             sliding: self.thread.sliding.take(),
             blocked,
+            expected: self.thread.expected,
+            landing,
         });
         self.thread.frames.push(Frame { slot, returns_to });
         let handler = self.saved.rip();
@@ -198,9 +203,7 @@ impl Stepper<'_> {
     fn go_back(&mut self, interruption: &Interruption, mut frame: Saved<'_>) {
         self.thread.frames.truncate(interruption.frames);
         let owned = self.process.signals.owned();
-        // Whatever comes until rt_sigreturn has been made finds the interrupted code, and not the way back to it. The
-        // third door stays open.
-        self.saved.set_mask(!mask_bit(libc::SIGSYS));
+        self.shut_until_sigreturn();
         // Nor may it meet a patch that another thread places there: with its signal blocked, that kills.
         if self.calls_sigreturn(self.saved.rip()) {
             self.saved.go_to(sigaction::restorer_address());
@@ -227,14 +230,24 @@ impl Stepper<'_> {
         }
         let stop = match self.thread.frames.top() {
             _ if stepping => resumed,
+            Some(_) if interruption.phase == Phase::Native => interruption.expected,
             Some(top) => top.returns_to,
             None => return self.end(),
         };
+        if let Some(landing) = interruption.landing.filter(|_| !stepping) {
+            let _ = self.thread.exit.place(landing, self.process.fasync_signal);
+        }
         if stop == resumed {
             // A leftover of a fault would hide the stop (kernel-facts 20).
             frame.set_flag(flag::RF, false);
         }
         self.await_stop(stop, true);
+    }
+
+    /// Whatever comes until rt_sigreturn has been made finds the interrupted code, and not the way back to it, where a trap
+    /// of the tracer's may be blocked. The third door stays open.
+    pub(super) fn shut_until_sigreturn(&mut self) {
+        self.saved.set_mask(!mask_bit(libc::SIGSYS));
     }
 
     /// Control is as good as where `frame` says, where stepping goes on: TF comes into force there with the frame. A

@@ -72,7 +72,10 @@ impl Stepper<'_> {
         match number {
             libc::SYS_exit | libc::SYS_exit_group => self.mark(&Marker::Exit { status: first as u32 }),
             libc::SYS_execve | libc::SYS_execveat => self.prepare_exec(registers),
-            libc::SYS_rt_sigreturn => self.free_frame(registers.general[RSP]),
+            libc::SYS_rt_sigreturn => {
+                self.free_frame(registers.general[RSP]);
+                self.shut_until_sigreturn();
+            }
             libc::SYS_prctl if first == PR_SET_SYSCALL_USER_DISPATCH => {
                 self.process.leave_dispatch_to_program();
             }
@@ -176,13 +179,14 @@ impl Stepper<'_> {
     /// The mask in the frame that rt_sigreturn is about to restore: the tracer's signals stay unblocked.
     fn free_frame(&mut self, at: u64) {
         if let Some(blocked) = self.thread.unfollowed.end(at) {
-            return self.unblock_behind_call(blocked);
+            self.process.believe(self.thread, self.tid, blocked);
+            return;
         }
         let owned = self.process.signals.owned();
         if let Some(mut frame) = frame(at, &self.process.memory()) {
             let mask = frame.mask();
             if mask & owned != 0 {
-                self.unblock_behind_call(mask & owned);
+                self.process.believe(self.thread, self.tid, mask & owned);
                 frame.set_mask(mask & !owned);
             }
         }
