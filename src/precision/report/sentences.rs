@@ -58,7 +58,7 @@ pub fn summary(report: &Report) -> String {
         .filter(|(_, n)| *n > 0)
         .map(|(outcome, n)| format!("{n} {}", outcome.name()))
         .collect();
-    format!("{}.", told.join(", "))
+    if told.is_empty() { "Nothing was measured.".to_owned() } else { format!("{}.", told.join(", ")) }
 }
 
 /// What the controls say about everything else.
@@ -74,6 +74,10 @@ pub fn trust(report: &Report) -> String {
     match (report.trusted, wrong.is_empty()) {
         (true, _) => format!("Controls: {measured} of {} measured, all as they have to be.", controls.len()),
         (false, false) => format!("This report cannot be trusted: {}.", wrong.join("; ")),
+        (false, true) if report.partial => {
+            "This report cannot be trusted: it was interrupted before a control of each kind was measured."
+                .to_owned()
+        }
         (false, true) => {
             "This report cannot be trusted: too few controls were measured, one of each kind is needed."
                 .to_owned()

@@ -8,9 +8,10 @@ use crate::precision::report::sentences::grouped;
 
 const CELL: f64 = 38.0;
 const TALL: f64 = 26.0;
-/// Room for the names of rows, and for those of columns, which are turned.
+/// Room for the names of rows, and for those of columns, which are turned: above, and behind the last one.
 const LEFT: f64 = 150.0;
 const TOP: f64 = 140.0;
+const RIGHT: f64 = 100.0;
 
 /// One line per row that has classes, one column per class: the share of signals at the expected instruction.
 pub(super) fn matrix(rows: &[&Row]) -> Markup {
@@ -20,10 +21,10 @@ pub(super) fn matrix(rows: &[&Row]) -> Markup {
             classes.push(&class.class);
         }
     }
-    let (width, height) = (LEFT + classes.len() as f64 * CELL + 70.0, TOP + rows.len() as f64 * TALL + 4.0);
+    let (width, height) = (LEFT + classes.len() as f64 * CELL + RIGHT, TOP + rows.len() as f64 * TALL + 4.0);
     html! {
         div class="scroll" {
-            svg viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img"
+            svg class="matrix" viewBox=(format!("0 0 {width} {height}")) width=(width) role="img"
                 aria-label="signals at the expected instruction, by event and class of instruction" {
                 @for (n, class) in classes.iter().enumerate() {
                     @let x = LEFT + n as f64 * CELL + CELL / 2.0;
