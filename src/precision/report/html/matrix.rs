@@ -75,3 +75,21 @@ fn cell(x: f64, y: f64, class: Option<&ClassRow>) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::precision::workload::class::{CLASSES, FAULTING};
+
+    #[test]
+    fn the_longest_label_fits_above_and_behind_the_last_column() {
+        // A wide letter of the page's 11 pixels, and the labels' 50 degrees.
+        const LETTER: f64 = 6.5;
+        let (sine, cosine) = 50f64.to_radians().sin_cos();
+        for class in CLASSES.iter().chain(&FAULTING) {
+            let length = (class.workload)().name.len() as f64 * LETTER;
+            assert!(length * sine + 8.0 < TOP, "{}", (class.workload)().name);
+            assert!(length * cosine < RIGHT + CELL / 2.0, "{}", (class.workload)().name);
+        }
+    }
+}

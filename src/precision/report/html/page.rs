@@ -91,7 +91,7 @@ fn events(report: &Report) -> Markup {
                 th class="number" { "p99" } th class="number" { "max" } th { "synchronous" } th { "outcome" }
             } }
             tbody { @for row in &report.results { tr {
-                td { (row.event) } td { (row.precise) } td { (row.delivery) }
+                td class="name" { (row.event) } td { (row.precise) } td class="name" { (row.delivery) }
                 td { @if let Some(control) = row.control { (format!("{control:?}").to_lowercase()) } }
                 @if let Some(figures) = &row.figures {
                     td class="number" { (grouped(row.signals)) } td class="number" { (grouped(figures.lost)) } td class="number" { (grouped(row.at_expected)) }
@@ -148,5 +148,40 @@ fn facts(report: &Report) -> Markup {
                 }
             } }
         } } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::precision::plan::Depth;
+    use crate::precision::report::machine::Machine;
+    use crate::precision::report::model::{Check, Group, VERSION};
+
+    #[test]
+    fn a_failed_check_is_no_failed_control() {
+        let check = Check {
+            group: Group::Limits,
+            name: "debug registers".to_owned(),
+            verdict: Verdict::fail("none is free"),
+            text: String::new(),
+            figures: BTreeMap::new(),
+        };
+        let report = |trusted| Report {
+            version: VERSION,
+            overstep: String::new(),
+            depth: Depth::Quick,
+            partial: false,
+            trusted,
+            machine: Machine::default(),
+            results: Vec::new(),
+            checks: vec![check.clone()],
+        };
+        let says = |trusted, words: &str| page(&report(trusted)).contains(words);
+        assert!(says(true, r#"<p class="verdict pass">Controls: "#));
+        assert!(says(true, r#"<p class="fail">1 fail.</p>"#));
+        assert!(says(false, r#"<p class="verdict fail">This report cannot be trusted"#));
     }
 }

@@ -19,9 +19,11 @@ pub(in crate::precision::suite) struct Named {
 #[derive(Clone)]
 enum Run {
     Once(fn(&Plan) -> Found),
-    /// The same for any event.
-    Of(Event, fn(&Event, &Plan) -> Found),
+    Of(Event, OfEvent),
 }
+
+/// A check that is the same for any event.
+pub(super) type OfEvent = fn(&Event, &Plan) -> Found;
 
 /// What a check found.
 pub(super) struct Found {
@@ -51,7 +53,7 @@ impl Named {
     }
 
     /// `EVENT: what`.
-    pub(super) fn of(group: Group, event: &Event, what: &str, run: fn(&Event, &Plan) -> Found) -> Self {
+    pub(super) fn of(group: Group, event: &Event, what: &str, run: OfEvent) -> Self {
         Self { group, name: Cow::Owned(format!("{event}: {what}")), run: Run::Of(event.clone(), run) }
     }
 

@@ -1,6 +1,6 @@
 //! Delivery: POLL_IN and POLL_HUP against REFRESH(1), REFRESH(5) and ENABLE, of every event.
 
-use super::one::{Found, Named};
+use super::one::{Found, Named, OfEvent};
 use crate::event::choose::rearm_name;
 use crate::event::kernel::Version;
 use crate::event::probe::breakpoint;
@@ -30,7 +30,7 @@ const CLOCK_PASSES: u64 = 1_000_000;
 const CHAIN: u64 = 4;
 
 /// What is the same for each event.
-const EACH: [(&str, fn(&Event, &Plan) -> Found); 3] = [
+const EACH: [(&str, OfEvent); 3] = [
     ("REFRESH(1)", |event, plan| limit(event, 1, plan)),
     ("REFRESH(5)", |event, plan| limit(event, 5, plan)),
     ("ENABLE", |event, plan| sequence(event, Arming::Enable, 1, &free_running(event), plan)),
