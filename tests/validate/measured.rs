@@ -111,3 +111,43 @@ fn colours_only_when_asked_for() {
     let (_, coloured, _) = run(validate(&arguments).args(["--color", "always"]));
     assert!(coloured.contains("\x1b[32mpass\x1b[0m"), "{coloured}");
 }
+
+/// The machine that docs/validation.md calls here.
+const HERE: &str = "validate-amd-epyc-f25m1-kvm-linux-6.18.44";
+
+/// 12,345 for 12345.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1_000), number % 1_000),
+    }
+}
+
+#[test]
+fn the_committed_evidence_is_a_report_and_the_documentation_has_its_figures() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let text = std::fs::read_to_string(docs.join("validation.md")).expect("the documentation is there");
+    let evidence = std::fs::read_dir(docs.join("evidence")).expect("there is evidence");
+    let paths: Vec<_> = evidence.map(|entry| entry.expect("an entry").path()).collect();
+    let reports: Vec<_> =
+        paths.iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
+    assert!(reports.iter().any(|path| path.file_stem().is_some_and(|stem| stem == HERE)));
+    for path in reports {
+        let report = report(path);
+        assert_eq!((refusal(&report), listed(&report)), (None, None), "{}", path.display());
+        // The documentation's figures are those of one machine.
+        if path.file_stem().is_none_or(|stem| stem != HERE) {
+            continue;
+        }
+        for row in rows(&report).iter().filter(|row| row["control"].is_string()) {
+            let (signals, at) = (row["signals"].as_u64().unwrap(), row["at_expected"].as_u64().unwrap());
+            let told = match row["control"].as_str() {
+                Some("synchronous") => format!("| synchronous | {} of {} |", grouped(at), grouped(signals)),
+                _ => {
+                    format!("| asynchronous | {} of {} elsewhere |", grouped(signals - at), grouped(signals))
+                }
+            };
+            assert!(text.contains(&told), "{}: `{told}` is not in docs/validation.md", path.display());
+        }
+    }
+}
