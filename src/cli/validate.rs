@@ -5,6 +5,7 @@ mod compare;
 mod cpu;
 mod interrupt;
 mod output;
+mod proc;
 mod progress;
 mod run;
 

@@ -130,6 +130,12 @@ impl Event {
         })
     }
 
+    /// The event in the name of a check of it: `EVENT: what`.
+    #[must_use]
+    pub fn of_check(name: &str) -> Option<Self> {
+        Self::parse(name.split_once(": ")?.0).ok()
+    }
+
     /// Attributes for overflows every `period` occurrences in user mode, told by `delivery`; not enabled yet.
     pub(super) fn attr(&self, period: u64, precise: u8, delivery: Delivery, workload: &Workload) -> Attr {
         let tell = delivery.of_the_kernel();

@@ -39,6 +39,17 @@ pub struct Plan {
     pub signals: Option<u64>,
     /// A software PMU counts, by single-stepping: thousands of times slower than a real one.
     pub pmu: Pmu,
+    /// Ends the measuring when requested.
+    pub stop: &'static Stop,
+}
+
+/// How long a measuring child may run.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Only a hang takes that long, a loaded machine does not.
+    pub most: Duration,
+    /// Ends it at once.
+    pub stop: &'static Stop,
 }
 
 /// What counts instructions.
@@ -130,13 +141,14 @@ impl Plan {
         }
     }
 
-    /// How long one child may take: only a hang takes that long, a loaded machine does not.
+    /// How long one child may take.
     #[must_use]
-    pub const fn patience(&self) -> Duration {
-        Duration::from_secs(match self.pmu {
+    pub const fn patience(&self) -> Patience {
+        let most = Duration::from_secs(match self.pmu {
             Pmu::Hardware => 60,
             Pmu::Emulated => 300,
-        })
+        });
+        Patience { most, stop: self.stop }
     }
 }
 

@@ -34,8 +34,13 @@ impl<'a> Part<'a> {
         Self { signals: "10", checks, ..Self::row(test, "fasync") }
     }
 
-    /// `validate`'s report under this model; `None` after saying why there is none.
+    /// `validate`'s report of instructions under this model; `None` after saying why there is none.
     fn under(&self, model: &[&str]) -> Option<Value> {
+        self.of("instructions", model)
+    }
+
+    /// The same of other events.
+    fn of(&self, events: &str, model: &[&str]) -> Option<Value> {
         if !overstep::can_trace() {
             skip(self.test, "breakpoint events do not work here");
             return None;
@@ -49,7 +54,7 @@ impl<'a> Part<'a> {
         let json = directory.path().join("r.json");
         let mut command = Command::new(emulator());
         command.args(["emulate", "-q"]).args(model).arg("--").arg(env!("CARGO_BIN_EXE_overstep"));
-        command.args(["validate", "--quick", "--event", "instructions", "--delivery", self.delivery]);
+        command.args(["validate", "--quick", "--event", events, "--delivery", self.delivery]);
         command.args(["--signals", self.signals, "--class", self.class]);
         command.args(self.checks.iter().flat_map(|check| ["--check", check]));
         let (status, stdout, stderr) = run(command.arg("--json").arg(&json));
@@ -169,14 +174,86 @@ fn counting_too_much_is_recovered_and_is_no_skid() {
 #[test]
 fn counts_with_signals_are_exact_and_have_the_residue_of_each() {
     const NAME: &str = "counts_with_signals_are_exact_and_have_the_residue_of_each";
-    const CHECKS: [&str; 1] = ["instructions, with signals"];
-    for (model, each) in [(&[] as &[&str], 0), (&["--iret-counts"], 1), (&["--skid", "40"], 0)] {
+    const CHECKS: [&str; 2] = ["instructions, with signals", "branches, with signals"];
+    // The return from an interrupt is an instruction, and none that the emulator counts as a branch.
+    for (model, each) in [(&[] as &[&str], [0, 0]), (&["--iret-counts"], [1, 0]), (&["--skid", "40"], [0, 0])]
+    {
         let Some(report) = Part::checks(NAME, &CHECKS).under(model) else { return };
-        let count = check(&report, CHECKS[0]);
-        let figure = |name: &str| count["figures"][name].as_i64().unwrap();
-        assert_eq!(figure("over"), each * figure("signals"), "{model:?} {count}");
-        assert!(figure("signals") >= 15 && count["outcome"] == "pass", "{count}");
+        for (name, each) in CHECKS.into_iter().zip(each) {
+            let count = check(&report, name);
+            let figure = |name: &str| count["figures"][name].as_i64().unwrap();
+            assert_eq!(figure("over"), each * figure("signals"), "{model:?} {count}");
+            assert!(figure("signals") >= 15 && count["outcome"] == "pass", "{count}");
+        }
     }
+}
+
+#[test]
+fn every_event_says_poll_hup_at_its_limit() {
+    const NAME: &str = "every_event_says_poll_hup_at_its_limit";
+    const CHECKS: [&str; 9] = [
+        "instructions: REFRESH(1)",
+        "instructions: REFRESH(5)",
+        "instructions: ENABLE",
+        "branches: REFRESH(1)",
+        "branches: REFRESH(5)",
+        "branches: ENABLE",
+        "cycles: REFRESH(1)",
+        "cycles: REFRESH(5)",
+        "cycles: ENABLE",
+    ];
+    for (model, limited) in [(&[] as &[&str], "pass"), (&["--hup-bug"], "fail"), (&["--skid", "40"], "pass")]
+    {
+        let Some(report) = Part::checks(NAME, &CHECKS).under(model) else { return };
+        for name in CHECKS {
+            let wanted = if name.contains("REFRESH") { limited } else { "pass" };
+            assert_eq!(check(&report, name)["outcome"], wanted, "{model:?} {}", check(&report, name));
+        }
+        assert_eq!(check(&report, CHECKS[1])["figures"]["signals"], json!(5));
+    }
+}
+
+#[test]
+fn a_period_that_is_changed_holds_at_once() {
+    const CHECKS: [&str; 1] = ["period changed: instructions"];
+    for model in [&[] as &[&str], &["--skid", "3"], &["--iret-counts"]] {
+        let part = Part::checks("a_period_that_is_changed_holds_at_once", &CHECKS);
+        let Some(report) = part.under(model) else { return };
+        let changed = check(&report, CHECKS[0]);
+        assert_eq!(changed["outcome"], "pass", "{model:?} {changed}");
+        let figure = |name: &str| changed["figures"][name].as_i64().unwrap();
+        // Seven halves of the old period, 41 halves of the new one, of which a few are the handler's.
+        assert!(figure("before") == 3 && figure("after") >= 20, "{changed}");
+    }
+}
+
+#[test]
+fn a_few_signals_are_no_more_than_the_overflows() {
+    const NAME: &str = "a_few_signals_are_no_more_than_the_overflows";
+    for model in [&[] as &[&str], &["--overcount", "100"], &["--overcount", "30"]] {
+        for signals in ["1", "3"] {
+            let part = Part { signals, ..Part::row(NAME, "sigtrap") };
+            let Some(report) = part.of("instructions,branches", model) else { return };
+            for event in ["instructions", "branches"] {
+                let row = rows(&report).iter().find(|row| row["event"] == event).expect("a row");
+                assert_eq!(
+                    (&row["outcome"], &row["figures"]["extra"]),
+                    (&json!("pass"), &json!(0)),
+                    "{model:?} {row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_event_asked_for_twice_is_measured_once_and_quiet_is_no_model() {
+    let part = Part::checks("an_event_asked_for_twice_is_measured_once_and_quiet_is_no_model", &["none"]);
+    let Some(report) = part.of("instructions,breakpoint,instructions", &["--skid", "3"]) else { return };
+    let of = |event: &str| rows(&report).iter().filter(|row| row["event"] == event).count();
+    // The breakpoint's two controls, and its row by fasync.
+    assert_eq!((of("instructions"), of("breakpoint")), (1, 3));
+    assert_eq!(report["machine"]["emulated"], json!("--skid 3"), "{}", report["machine"]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod compared;
 mod emulated;
+mod interrupted;
 mod measured;
 mod refused;
+mod starved;
 mod support;

@@ -1,20 +1,8 @@
 //! One run on this machine, and everything it says.
 
-use std::process::Stdio;
-use std::thread::sleep;
-use std::time::Duration;
-
-use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
 
-use crate::support::{report, rows, run, skip, validate};
-
-fn refusal(report: &Value) -> Option<String> {
-    let mut schemas = Schemas::new();
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/validate.schema.json");
-    let index = Compiler::new().compile(schema, &mut schemas).expect("the schema is one");
-    schemas.validate(report, index).err().map(|refusal| format!("{refusal:#}"))
-}
+use crate::support::{listed, refusal, report, rows, run, skip, validate};
 
 #[test]
 fn controls_hold_and_every_form_of_the_report_says_so() {
@@ -27,7 +15,7 @@ fn controls_hold_and_every_form_of_the_report_says_so() {
     let mut command = validate(&["--quick", "--event", "breakpoint,page-faults,instructions", "--json"]);
     let (status, stdout, stderr) = run(command.arg(&json).arg("--html").arg(&html));
     let report = report(&json);
-    assert_eq!(refusal(&report), None);
+    assert_eq!((refusal(&report), listed(&report)), (None, None));
     assert_eq!((status, report["partial"].as_bool()), (Some(0), Some(false)), "{stdout}{stderr}");
     assert_eq!(stderr, "", "no bar where there is no terminal");
     controls(&report);
@@ -50,6 +38,8 @@ fn controls_hold_and_every_form_of_the_report_says_so() {
         sentence.contains("synchronous, ")
             && sentence.contains(" at the expected instruction (miss rate below 0.0")
     );
+    let head = stdout.lines().find(|line| line.trim_start().starts_with("event ")).expect("a table");
+    assert!(head.contains("  lost  ") && head.contains("p50/p90/p99/max"), "{head}");
     let skipped = stdout.lines().any(|line| line.starts_with("SKIP instructions/sigtrap: "));
     let instructions = rows(&report).iter().find(|row| row["event"] == "instructions").expect("a row");
     assert_eq!(skipped, instructions["outcome"] == "skip", "{stdout}");
@@ -89,27 +79,7 @@ fn a_report_that_breaks_the_schema_is_refused() {
     assert!(schema(&row).is_some(), "a failure needs its reason");
     explained["at_expected"] = json!(-1);
     assert!(schema(&explained).is_some());
-}
-
-#[test]
-fn an_interrupted_run_reports_what_it_has() {
-    if !overstep::can_trace() {
-        return skip("an_interrupted_run_reports_what_it_has", "breakpoint events do not work here");
-    }
-    let directory = tempfile::tempdir().expect("a directory");
-    let json = directory.path().join("partial.json");
-    let mut command = validate(&["--thorough", "--json"]);
-    let child =
-        command.arg(&json).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("overstep starts");
-    sleep(Duration::from_secs(2));
-    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it runs");
-    let output = child.wait_with_output().expect("it ends");
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(stdout.contains("PARTIAL: "), "{stdout}");
-    assert_ne!(output.status.code(), Some(0), "what was not measured is not known to be good");
-    let report = report(&json);
-    assert_eq!((refusal(&report), &report["partial"]), (None, &json!(true)));
+    assert!(listed(&json!({"version": 1, "unlisted": 1})).unwrap().contains("unlisted"));
 }
 
 #[test]
@@ -122,7 +92,9 @@ fn markdown_has_tables_and_no_escapes() {
     let (status, stdout, _) = run(&mut validate(&arguments));
     assert_eq!(status, Some(0), "{stdout}");
     assert!(
-        stdout.starts_with("## overstep validate: ") && stdout.contains("| event | signals |"),
+        stdout.starts_with("## overstep validate: ")
+            && stdout
+                .contains("| event | signals | lost | at expected | skid p50 / p90 / p99 / max | outcome |"),
         "{stdout}"
     );
     assert!(!stdout.contains('\x1b'), "{stdout}");
@@ -138,4 +110,44 @@ fn colours_only_when_asked_for() {
     assert!(!plain.contains('\x1b') && plain.contains("on CPU 0"), "{plain}");
     let (_, coloured, _) = run(validate(&arguments).args(["--color", "always"]));
     assert!(coloured.contains("\x1b[32mpass\x1b[0m"), "{coloured}");
+}
+
+/// The machine that docs/validation.md calls here.
+const HERE: &str = "validate-amd-epyc-f25m1-kvm-linux-6.18.44";
+
+/// 12,345 for 12345.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1_000), number % 1_000),
+    }
+}
+
+#[test]
+fn the_committed_evidence_is_a_report_and_the_documentation_has_its_figures() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let text = std::fs::read_to_string(docs.join("validation.md")).expect("the documentation is there");
+    let evidence = std::fs::read_dir(docs.join("evidence")).expect("there is evidence");
+    let paths: Vec<_> = evidence.map(|entry| entry.expect("an entry").path()).collect();
+    let reports: Vec<_> =
+        paths.iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
+    assert!(reports.iter().any(|path| path.file_stem().is_some_and(|stem| stem == HERE)));
+    for path in reports {
+        let report = report(path);
+        assert_eq!((refusal(&report), listed(&report)), (None, None), "{}", path.display());
+        // The documentation's figures are those of one machine.
+        if path.file_stem().is_none_or(|stem| stem != HERE) {
+            continue;
+        }
+        for row in rows(&report).iter().filter(|row| row["control"].is_string()) {
+            let (signals, at) = (row["signals"].as_u64().unwrap(), row["at_expected"].as_u64().unwrap());
+            let told = match row["control"].as_str() {
+                Some("synchronous") => format!("| synchronous | {} of {} |", grouped(at), grouped(signals)),
+                _ => {
+                    format!("| asynchronous | {} of {} elsewhere |", grouped(signals - at), grouped(signals))
+                }
+            };
+            assert!(text.contains(&told), "{}: `{told}` is not in docs/validation.md", path.display());
+        }
+    }
 }

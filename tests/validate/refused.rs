@@ -54,14 +54,23 @@ fn reports_that_are_none() {
     refused(&["compare", &newer, &newer], &["newer.json", "layout version 99", "reads up to 1"]);
     let text = file("text.json", "hello");
     refused(&["compare", &text, &text], &["text.json", "no report of `overstep validate --json`"]);
+    let zero = file("zero.json", r#"{"version": 0, "whatever": true}"#);
+    refused(
+        &["compare", &zero, &zero],
+        &["zero.json", "layout version 0, which no overstep wrote", "validate --json"],
+    );
+    for none in ["[]", "17", r#"{"version": -1}"#, r#"{"version": "1"}"#, r#"{"rows": []}"#, ""] {
+        let file = file("none.json", none);
+        refused(&["compare", &file, &file], &["none.json", "no report of `overstep validate --json`"]);
+    }
     let other = file("other.json", r#"{"version": 1}"#);
     refused(&["compare", &other, &other], &["other.json", "missing field"]);
     refused(&["compare", "/nonexistent.json", &other], &["/nonexistent.json", "No such file"]);
     refused(&["compare", &other], &["2"]);
 }
 
-/// `perf_event_open` fails with EPERM from here on, as in many containers (seccomp(2)).
-fn refuse_events() -> io::Result<()> {
+/// `perf_event_open` fails with `errno` from here on, as with EPERM in many containers (seccomp(2)).
+fn refuse_events(errno: i32) -> io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
@@ -69,7 +78,7 @@ fn refuse_events() -> io::Result<()> {
     let mut steps = [
         step(LOAD, 0, 0, 0),
         step(EQUAL, 0, 1, libc::SYS_perf_event_open as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
@@ -89,7 +98,7 @@ fn no_event_at_all() {
     let mut command = validate(&["--quick", "--json"]);
     // SAFETY:
     // - what runs between fork and exec makes two system calls.
-    unsafe { command.arg(&json).pre_exec(refuse_events) };
+    unsafe { command.arg(&json).pre_exec(|| refuse_events(libc::EPERM)) };
     let (status, stdout, stderr) = run(&mut command);
     assert_eq!(status, Some(2), "{stdout}{stderr}");
     assert!(
@@ -99,4 +108,19 @@ fn no_event_at_all() {
     assert!(stdout.contains("This report cannot be trusted"), "{stdout}");
     assert!(stderr.contains("nothing could be measured") && stderr.contains("overstep doctor"), "{stderr}");
     assert_eq!(report(&json)["trusted"], serde_json::json!(false));
+}
+
+#[test]
+fn debug_registers_are_not_blamed_for_software_events() {
+    let mut command = validate(&["--quick", "--event", "page-faults,task-clock,context-switches"]);
+    // SAFETY:
+    // - what runs between fork and exec makes two system calls.
+    unsafe { command.pre_exec(|| refuse_events(libc::ENOSPC)) };
+    let (status, stdout, stderr) = run(&mut command);
+    assert_eq!(status, Some(2), "{stdout}{stderr}");
+    for row in ["page-faults/fasync", "task-clock/sigtrap", "context-switches/fasync"] {
+        let line = stdout.lines().find(|line| line.starts_with(&format!("SKIP {row}: "))).expect("a line");
+        assert!(line.contains("ENOSPC (28), ") && line.contains("a seccomp filter is in force; "), "{line}");
+        assert!(!line.contains("debug register"), "{line}");
+    }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use boon::{Compiler, Schemas};
+use serde_json::{Value, json};
 
 /// `overstep validate` with `arguments`, without colours.
 pub fn validate(arguments: &[&str]) -> Command {
@@ -31,4 +32,37 @@ pub fn rows(report: &Value) -> &[Value] {
 /// Says on the test's output that it proved nothing.
 pub fn skip(test: &str, reason: &str) {
     println!("SKIP {test}: {reason}");
+}
+
+const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/validate.schema.json");
+
+/// Why a report is none by the schema.
+pub fn refusal(report: &Value) -> Option<String> {
+    let mut schemas = Schemas::new();
+    let index = Compiler::new().compile(SCHEMA, &mut schemas).expect("the schema is one");
+    schemas.validate(report, index).err().map(|refusal| format!("{refusal:#}"))
+}
+
+/// As [`refusal`], by a schema that admits nothing but what it lists.
+pub fn listed(report: &Value) -> Option<String> {
+    const STRICT: &str = "strict.json";
+    let text = std::fs::read_to_string(SCHEMA).expect("the schema is there");
+    let mut schema = serde_json::from_str(&text).expect("it is JSON");
+    close(&mut schema);
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    compiler.add_resource(STRICT, schema).expect("the schema is one");
+    let index = compiler.compile(STRICT, &mut schemas).expect("the schema is one");
+    schemas.validate(report, index).err().map(|refusal| format!("{refusal:#}"))
+}
+
+/// Each object that lists properties has no others.
+fn close(schema: &mut Value) {
+    if schema.get("type") == Some(&json!("object")) && schema.get("properties").is_some() {
+        schema["additionalProperties"] = json!(false);
+    }
+    match schema {
+        Value::Object(members) => members.values_mut().for_each(close),
+        Value::Array(members) => members.iter_mut().for_each(close),
+        _ => {}
+    }
 }

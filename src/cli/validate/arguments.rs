@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::cli::presentation::Color;
 use crate::event::environment::emulated;
 use crate::precision::event::{Delivery, Event};
-use crate::precision::plan::{Depth, Plan, Pmu};
+use crate::precision::plan::{Depth, Plan, Pmu, Stop};
 use crate::precision::suite::check_names;
 use crate::precision::workload::class::{CLASSES, FAULTING};
 
@@ -107,15 +107,16 @@ fn class(name: &str) -> Result<String, String> {
 
 /// The name of a check, or `none`.
 fn check(name: &str) -> Result<String, String> {
-    let names = check_names();
-    if name == "none" || names.contains(&name) {
+    let (names, is_one) = check_names(name);
+    if name == "none" || is_one {
         return Ok(name.to_owned());
     }
     Err(format!("there are none, {}", names.join("; ")))
 }
 
 impl Arguments {
-    pub fn plan(&self) -> Plan {
+    /// What to measure, until `stop` is requested.
+    pub fn plan(&self, stop: &'static Stop) -> Plan {
         let depth = match (self.quick, self.thorough) {
             (true, _) => Depth::Quick,
             (_, true) => Depth::Thorough,
@@ -140,6 +141,7 @@ impl Arguments {
             cpu: self.cpu,
             signals: self.signals,
             pmu: if emulated().is_some() { Pmu::Emulated } else { Pmu::Hardware },
+            stop,
         }
     }
 }

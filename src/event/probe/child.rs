@@ -19,6 +19,9 @@ use crate::raw::{Errno, syscall};
 /// No probe needs a tenth of it; only a kernel bug or a stopped machine does.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a wait goes on without looking whether it is given up.
+const GLANCE: Duration = Duration::from_millis(100);
+
 /// What a child and its parent share.
 ///
 /// # Safety
@@ -49,19 +52,20 @@ pub(super) fn run<T>(
     body: impl FnOnce(&Report),
     judge: impl FnOnce(&Report) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let (report, end) = isolate(PATIENCE, body)?;
+    let (report, end) = isolate(PATIENCE, || false, body)?;
     end?;
     judge(&report)
 }
 
 /// As [`run`], with shared memory of any type: what the child left there, and how it ended otherwise than by
-/// returning.
+/// returning. The child is killed when `patience` is at its end, or soon after `given_up` says so.
 ///
 /// # Errors
 /// [`Failure::NotStarted`]; the inner one [`Failure::TimedOut`] or [`Failure::Killed`].
 #[allow(clippy::type_complexity, reason = "the memory is readable however the child ended")]
 pub(crate) fn isolate<S: Shared>(
     patience: Duration,
+    given_up: impl Fn() -> bool,
     body: impl FnOnce(&S),
 ) -> Result<(SharedMemory<S>, Result<(), Failure>), Failure> {
     let shared = SharedMemory::new()?;
@@ -79,7 +83,7 @@ pub(crate) fn isolate<S: Shared>(
     // SAFETY:
     // - clone succeeded with CLONE_PIDFD, so the kernel put a new descriptor there.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    let ended = ended_within(&pidfd, patience);
+    let ended = ended_within(&pidfd, patience, given_up);
     if !ended {
         kill(pid);
     }
@@ -179,15 +183,16 @@ fn harden() {
     let _ = unsafe { syscall(libc::SYS_prctl, [libc::PR_SET_DUMPABLE as u64, 0, 0, 0, 0, 0]) };
 }
 
-fn ended_within(pidfd: &OwnedFd, patience: Duration) -> bool {
+/// A signal that comes just before the wait does not interrupt it, so `given_up` is asked again after each [`GLANCE`].
+fn ended_within(pidfd: &OwnedFd, patience: Duration, given_up: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+        let timeout = PollTimeout::try_from(left.min(GLANCE)).unwrap_or(PollTimeout::ZERO);
         match poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], timeout) {
-            Ok(ready) => return ready > 0,
-            Err(_interrupted) if left.is_zero() => return false,
-            Err(_interrupted) => {}
+            Ok(1..) => return true,
+            Ok(_) | Err(_) if left.is_zero() || given_up() => return false,
+            Ok(_) | Err(_) => {}
         }
     }
 }

@@ -12,6 +12,8 @@ pub struct Count {
     pub instructions: u64,
     pub page_faults: u64,
     pub context_switches: u64,
+    /// Those of them that the scheduler forced.
+    pub preemptions: u64,
     pub signals: u64,
     /// Why the counter is not to be believed.
     pub shared: Option<String>,
@@ -25,7 +27,8 @@ impl Count {
     }
 }
 
-/// Software events and breakpoints count exactly. A hardware counter may over-count by its interrupts and faults
+/// Software events and breakpoints count exactly; context switches also those that the scheduler forced, of which some
+/// were before the event was armed or after it. A hardware counter may over-count by its interrupts and faults
 /// (Weaver, Terpstra and Moore, ISPASS 2013), which is a finding; one that is a hundredth off does not work.
 #[must_use]
 pub fn judge(nature: Nature, count: &Count) -> Verdict {
@@ -36,6 +39,9 @@ pub fn judge(nature: Nature, count: &Count) -> Verdict {
     }
     match nature {
         Nature::Exact if over != 0 => Verdict::fail(told),
+        Nature::Switch if over < 0 || over.unsigned_abs() > count.preemptions => {
+            Verdict::fail(format!("{told}, with {} preemptions", count.preemptions))
+        }
         Nature::Counter if over.unsigned_abs() > count.instructions / 100 => Verdict::fail(told),
         Nature::Counter if over < 0 => Verdict::because(Outcome::Unexplained, told),
         _ => Verdict::pass(),
@@ -64,6 +70,7 @@ mod tests {
             instructions: 1_000_000,
             page_faults: 3,
             context_switches: 1,
+            preemptions: 0,
             signals: 0,
             shared: None,
         }
@@ -89,6 +96,14 @@ mod tests {
         let verdict = judge(Nature::Counter, &shared);
         assert_eq!(verdict.outcome, Outcome::Fail);
         assert!(verdict.reason.unwrap().contains("multiplexed"));
+    }
+
+    #[test]
+    fn of_switches_those_that_were_forced_may_be_counted() {
+        let judged =
+            |counted, preemptions| judge(Nature::Switch, &Count { preemptions, ..of(counted) }).outcome;
+        assert_eq!((judged(1_000_000, 0), judged(1_000_003, 3)), (Outcome::Pass, Outcome::Pass));
+        assert_eq!((judged(1_000_003, 2), judged(999_999, 2)), (Outcome::Fail, Outcome::Fail));
     }
 
     #[test]

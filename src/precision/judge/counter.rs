@@ -127,10 +127,13 @@ impl Counted {
         self.latest * 2 >= period as i64
     }
 
-    /// Occurrences of the handler's up to where it stops the counter: seen once, at the first stop.
+    /// Occurrences of the handler's up to where it stops the counter: seen once, at the first stop. What was counted too
+    /// much by then is no handler's: the first signal is that of an overflow.
     fn head(&self, stops: &[At], setup: Setup) -> i64 {
         match (setup.stopped, stops.first()) {
-            (Stopped::ByHandler, Some(first)) => first.counted - first.occurred,
+            (Stopped::ByHandler, Some(first)) => {
+                (first.counted - first.occurred).min((first.counted - setup.period as i64).max(0))
+            }
             _ => 0,
         }
     }
@@ -380,6 +383,25 @@ mod tests {
                 assert_eq!(counted.reaches(61), late > 30, "{late}");
             }
         }
+    }
+
+    #[test]
+    fn what_was_counted_too_much_before_the_first_signal_is_no_handlers() {
+        let workload = class::nop();
+        let path = Path::of(&workload);
+        let setup = Setup { period: 61, stopped: Stopped::ByHandler, ..SETUP };
+        // Four counted too many before each overflow, and one instruction of the handler's.
+        let stop = |n: u64| {
+            let retired = n * 57;
+            let (pass, place) = (retired / path.length(), retired % path.length());
+            let last = u64::from(place == path.length() - 1);
+            let rip = workload.subject.plus(place + 2 * last).plus(u64::MAX);
+            Stop { rip, left: SETUP.iterations - pass - last, count: n * 62, ..Stop::default() }
+        };
+        let stops: Vec<Stop> = (1..=2).map(stop).collect();
+        let counted = judge(&Observation { stops, count: 124, ..Observation::default() }, &path, setup);
+        assert_eq!((counted.overflows, counted.place.signals), (2, 2), "{counted:?}");
+        assert!(counted.place.skid.min() >= Some(0), "no signal is before its overflow: {counted:?}");
     }
 
     #[test]

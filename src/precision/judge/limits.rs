@@ -110,6 +110,18 @@ pub fn held_back(observation: &Observation, path: &Path) -> Option<u64> {
     runs.mode().map(i64::unsigned_abs)
 }
 
+/// Of `tried` pinned counters, `counting` hold one at the same time; no more than `most` are ever tried.
+#[must_use]
+pub fn counters_at_once(counting: usize, tried: usize, most: usize) -> (Verdict, String) {
+    let text = match counting {
+        _ if counting == most => format!("at least {most}: all that were tried held one at the same time"),
+        _ if counting == tried => format!("all of {tried} pinned counters held one; one more was refused"),
+        _ => format!("{counting} of {tried} pinned counters held one; more would be multiplexed"),
+    };
+    let verdict = if counting > 0 { Verdict::pass() } else { Verdict::fail("no counter could be held") };
+    (verdict, text)
+}
+
 #[must_use]
 pub fn known(name: &str, what: &str) -> Verdict {
     Verdict::because(Outcome::KnownKernelBug, format!("{name}: {what}"))
@@ -128,6 +140,15 @@ mod tests {
     use super::*;
     use crate::precision::measure::Stop;
     use crate::precision::workload::class;
+
+    #[test]
+    fn as_many_counters_as_were_tried_may_not_be_all() {
+        let told = |counting, tried| counters_at_once(counting, tried, 32);
+        assert!(told(32, 32).1.starts_with("at least 32"));
+        assert!(told(6, 32).1.starts_with("6 of 32"));
+        assert!(told(6, 6).1.starts_with("all of 6"));
+        assert_eq!(told(0, 32).0.outcome, Outcome::Fail);
+    }
 
     #[test]
     fn a_tail_that_varies_is_unexplained() {

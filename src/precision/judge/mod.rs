@@ -8,6 +8,7 @@ pub mod histogram;
 pub mod limits;
 pub mod outcome;
 pub mod peers;
+pub mod period;
 pub mod place;
 pub mod placement;
 pub mod row;

@@ -41,7 +41,7 @@ impl Control {
     }
 }
 
-/// Whether the signals in `place` were synchronous: one elsewhere says no, 10,000 without say yes. Of a context switch,
+/// Whether the signals in `place` were synchronous: one elsewhere says no, 10,000 without, and none lost, say yes. Of a context switch,
 /// as many as the scheduler forced may be anywhere: where those had to be nobody knows, and then it says nothing.
 #[must_use]
 pub fn synchronous(nature: Nature, delivered: &Delivered, place: &Place) -> Synchronous {
@@ -51,7 +51,8 @@ pub fn synchronous(nature: Nature, delivered: &Delivered, place: &Place) -> Sync
     match (place.elsewhere(), place.at_expected) {
         (1.., _) if nature == Nature::Switch && place.elsewhere() <= delivered.preemptions => None,
         (1.., _) => Some(false),
-        (_, SYNCHRONOUS..) => Some(true),
+        // Where a lost signal had been nobody knows.
+        (_, SYNCHRONOUS..) if delivered.lost() == 0 => Some(true),
         _ => None,
     }
 }
@@ -206,6 +207,9 @@ mod tests {
     fn synchronous_needs_ten_thousand() {
         assert_eq!(is_synchronous(&observed(10_000, |_| false)), Some(true));
         assert_eq!(is_synchronous(&observed(9_999, |_| false)), None);
+        let (mut delivered, place) = observed(10_000, |_| false);
+        delivered.asked += 1;
+        assert_eq!(is_synchronous(&(delivered, place)), None, "one was lost, and may have been anywhere");
     }
 
     #[test]

@@ -4,9 +4,49 @@
 use super::{Outcome, Verdict};
 use crate::event::kernel::{REGRESSIONS, Version};
 
-/// Judges the codes that came against those that had to.
+/// The codes that have to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Exactly(Vec<&'static str>),
+    /// POLL_IN each time, at least so often: of an event whose overflows nobody can foretell.
+    AtLeast(u64),
+    /// POLL_IN as often as the event says that it happened, and once at least.
+    AsCounted,
+    /// POLL_IN, less often than the limit, then POLL_HUP: of a clock, of which two overflows in one interrupt give one
+    /// signal.
+    UpTo(u64),
+}
+
+/// Judges the codes that came of an event that counted `counted` against those that had to.
 #[must_use]
-pub fn judge(seen: &[&str], wanted: &[&str], kernel: Option<Version>) -> Verdict {
+pub fn judge(seen: &[&str], wanted: &Wanted, counted: u64, kernel: Option<Version>) -> Verdict {
+    let number = seen.len() as u64;
+    let (right, of) = match wanted {
+        Wanted::Exactly(wanted) => return exactly(seen, wanted, kernel),
+        Wanted::UpTo(limit) => return up_to(seen, *limit, kernel),
+        Wanted::AtLeast(least) => (number >= *least, format!("at least {least}")),
+        Wanted::AsCounted => (number == counted && counted > 0, format!("{counted} that were counted")),
+    };
+    match (seen.iter().all(|code| *code == "POLL_IN"), right) {
+        (true, true) => Verdict::pass(),
+        (false, _) => Verdict::fail(format!("{} instead of POLL_IN only", runs(seen))),
+        (true, false) => Verdict::fail(format!("{} of {of}", runs(seen))),
+    }
+}
+
+fn up_to(seen: &[&str], limit: u64, kernel: Option<Version>) -> Verdict {
+    let all: Vec<_> = (1..limit).map(|_| "POLL_IN").chain(["POLL_HUP"]).collect();
+    let of_all = all.get(all.len().saturating_sub(seen.len())..).unwrap_or_default();
+    match limit - (seen.len() as u64).min(limit) {
+        missing @ 1.. if seen == of_all && !seen.is_empty() => Verdict::because(
+            Outcome::Pass,
+            format!("{missing} of {limit} overflows shared an interrupt, and a signal, with another"),
+        ),
+        _ => exactly(seen, &all, kernel),
+    }
+}
+
+fn exactly(seen: &[&str], wanted: &[&str], kernel: Option<Version>) -> Verdict {
     if seen == wanted {
         return Verdict::pass();
     }
@@ -56,8 +96,30 @@ mod tests {
     const HUP: &str = "POLL_HUP";
     const FIVE: [&str; 5] = [IN, IN, IN, IN, HUP];
 
-    fn outcome(seen: &[&str], wanted: &[&str], release: &str) -> Outcome {
-        judge(seen, wanted, Version::parse(release)).outcome
+    fn outcome(seen: &[&str], wanted: &[&'static str], release: &str) -> Outcome {
+        judge(seen, &Wanted::Exactly(wanted.to_vec()), 0, Version::parse(release)).outcome
+    }
+
+    #[test]
+    fn without_a_limit_none_hangs_up() {
+        let outcome = |seen: &[&str], wanted, counted| judge(seen, &wanted, counted, None).outcome;
+        assert_eq!(outcome(&[IN; 7], Wanted::AtLeast(6), 0), Outcome::Pass);
+        assert_eq!(outcome(&[IN; 5], Wanted::AtLeast(6), 0), Outcome::Fail);
+        assert_eq!(outcome(&FIVE, Wanted::AtLeast(5), 0), Outcome::Fail);
+        assert_eq!(outcome(&[IN; 7], Wanted::AsCounted, 7), Outcome::Pass);
+        assert_eq!(outcome(&[IN; 7], Wanted::AsCounted, 6), Outcome::Fail);
+        assert_eq!(outcome(&[], Wanted::AsCounted, 0), Outcome::Fail);
+    }
+
+    #[test]
+    fn a_clocks_overflows_may_share_a_signal_and_the_last_hangs_up() {
+        let judged = |seen: &[&str]| judge(seen, &Wanted::UpTo(5), 0, None);
+        assert_eq!(judged(&FIVE), Verdict::pass());
+        assert!(judged(&FIVE[1..]).reason.unwrap().starts_with("1 of 5 overflows shared"));
+        assert_eq!(judged(&[HUP]).outcome, Outcome::Pass);
+        for wrong in [&[IN; 5] as &[&str], &[IN; 4], &[], &[HUP, IN], &[IN, IN, IN, IN, IN, HUP]] {
+            assert_eq!(judged(wrong).outcome, Outcome::Fail, "{wrong:?}");
+        }
     }
 
     #[test]

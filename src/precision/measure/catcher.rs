@@ -6,6 +6,8 @@ use std::arch::naked_asm;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
+use iced_x86::FlowControl;
+
 use super::ledger::Ledger;
 use crate::address::RuntimeAddr;
 use crate::event::ioctl;
@@ -106,6 +108,8 @@ pub(in crate::precision) struct Handler {
     pub head: u64,
     /// Behind the call that arms it again, which starts the counter inside the kernel, to the return.
     pub tail: u64,
+    /// Branches among both.
+    pub branches: u64,
 }
 
 impl Handler {
@@ -118,9 +122,9 @@ impl Handler {
 
     fn within(code: &[u8], start: RuntimeAddr) -> Self {
         let (vendor, mut at) = (Vendor::of_this_cpu(), start);
-        // Instructions up to and with each `syscall`: those that stop, arm, return.
-        let mut stretches = [0, 0, 0];
-        for stretch in &mut stretches {
+        // Instructions up to and with each `syscall`: those that stop, arm, return; and the branches among them.
+        let (mut stretches, mut branches) = ([0, 0, 0], [0, 0, 0]);
+        for (stretch, branches) in stretches.iter_mut().zip(&mut branches) {
             while let Ok(instruction) =
                 decode(code.get(at.since(start) as usize..).unwrap_or_default(), at, vendor)
             {
@@ -129,13 +133,14 @@ impl Handler {
                 if Class::of(&instruction) == Class::Syscall {
                     break;
                 }
+                *branches += u64::from(instruction.flow_control() != FlowControl::Next);
             }
         }
-        let [head, _, tail] = stretches;
-        Self { head, tail }
+        let ([head, _, tail], [of_head, _, of_tail]) = (stretches, branches);
+        Self { head, tail, branches: of_head + of_tail }
     }
 
-    /// Both together: what one signal adds to the count.
+    /// Both together: what one signal adds to a count of instructions.
     pub(in crate::precision) const fn instructions(self) -> u64 {
         self.head + self.tail
     }
@@ -167,6 +172,6 @@ mod tests {
     #[test]
     fn the_counted_instructions_are_those_of_the_code() {
         // Three moves, the load, test and branch, two moves, the call; behind the second call a move and the return.
-        assert_eq!(Handler::of_code(), Handler { head: 9, tail: 2 });
+        assert_eq!(Handler::of_code(), Handler { head: 9, tail: 2, branches: 1 });
     }
 }

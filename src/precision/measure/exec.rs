@@ -4,12 +4,12 @@
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use super::isolated::{Trouble, measure};
 use super::observation::Observation;
 use crate::event::open;
 use crate::precision::event::{Delivery, Event};
+use crate::precision::plan::Patience;
 use crate::precision::workload::class;
 use crate::raw::{Errno, syscall};
 
@@ -18,7 +18,7 @@ use crate::raw::{Errno, syscall};
 ///
 /// # Errors
 /// [`Trouble`]; [`Trouble::Ended`] is what happens where the event survives.
-pub(in crate::precision) fn observe(patience: Duration) -> Result<Observation, Trouble> {
+pub(in crate::precision) fn observe(patience: Patience) -> Result<Observation, Trouble> {
     let attr = {
         let mut attr = Event::PageFaults.attr(1, 0, Delivery::Sigtrap, &class::page_store());
         attr.set_disabled(0);

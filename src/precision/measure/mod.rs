@@ -6,6 +6,7 @@ pub(super) mod isolated;
 mod ledger;
 pub mod observation;
 pub(super) mod pair;
+pub(super) mod period;
 mod ring;
 mod room;
 mod run;

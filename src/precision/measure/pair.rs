@@ -3,7 +3,6 @@
 #![allow(unsafe_code, reason = "runs assembly on memory that it maps itself")]
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use super::isolated::{Trouble, measure};
 use super::observation::Observation;
@@ -12,6 +11,7 @@ use super::run::warm_up;
 use crate::address::RuntimeAddr;
 use crate::event::{attr, ioctl, open};
 use crate::precision::event::TAG;
+use crate::precision::plan::Patience;
 use crate::precision::workload::Workload;
 use crate::raw::gettid;
 use crate::record::control::Delivery;
@@ -26,7 +26,7 @@ pub(in crate::precision) fn observe(
     second: RuntimeAddr,
     iterations: u64,
     cpu: Option<u32>,
-    patience: Duration,
+    patience: Patience,
 ) -> Result<Observation, Trouble> {
     measure(patience, 2 * iterations, |ledger| {
         let Some(()) = ledger.note(pin(cpu)) else { return };

@@ -1,10 +1,9 @@
 //! What one run measures.
 
-use std::time::Duration;
-
 use crate::event::attr::Attr;
 use crate::event::ioctl;
 use crate::precision::event::{Delivery, Nature};
+use crate::precision::plan::Patience;
 use crate::precision::workload::{Touches, Workload};
 
 /// How the event is armed in front of the workload's loop.
@@ -39,7 +38,7 @@ pub struct Spec {
     /// The CPU to run on; `None` leaves it to the scheduler.
     pub cpu: Option<u32>,
     /// How long the child may take.
-    pub patience: Duration,
+    pub patience: Patience,
 }
 
 impl Spec {

@@ -4,7 +4,6 @@
 #![allow(unsafe_code, reason = "runs assembly on memory of its own")]
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use super::isolated::{Trouble, measure};
 use super::observation::Observation;
@@ -13,6 +12,7 @@ use super::run::warm_up;
 use crate::event::probe::thread::{Alive, spawn, wait};
 use crate::event::{attr, ioctl, open};
 use crate::precision::event::TAG;
+use crate::precision::plan::Patience;
 use crate::precision::workload::class;
 use crate::raw::gettid;
 
@@ -24,7 +24,7 @@ pub(in crate::precision) const PASSES: u64 = 3_000;
 ///
 /// # Errors
 /// [`Trouble`].
-pub(in crate::precision) fn observe(cpu: Option<u32>, patience: Duration) -> Result<Observation, Trouble> {
+pub(in crate::precision) fn observe(cpu: Option<u32>, patience: Patience) -> Result<Observation, Trouble> {
     static ALIVE: [Alive; THREADS] = [const { Alive::new(0) }; THREADS];
     measure(patience, THREADS as u64 * PASSES, |ledger| {
         let Some(()) = ledger.note(pin(cpu)) else { return };

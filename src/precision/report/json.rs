@@ -13,7 +13,11 @@ pub enum NoReport {
         "it has layout version {found}, and this overstep reads up to {VERSION}; use the overstep that wrote it, or a newer one"
     )]
     Newer { found: u64 },
-    #[error("it is no report of `overstep validate --json`: {0}")]
+    #[error(
+        "it has layout version {found}, which no overstep wrote; write it anew with: overstep validate --json FILE"
+    )]
+    Unknown { found: u64 },
+    #[error("it is no report of `overstep validate --json`: {0}; name files that it wrote")]
     Malformed(#[from] serde_json::Error),
 }
 
@@ -38,6 +42,9 @@ pub fn read(text: &str) -> Result<Report, NoReport> {
     let Front { version } = serde_json::from_str(text)?;
     if version > VERSION.into() {
         return Err(NoReport::Newer { found: version });
+    }
+    if version == 0 {
+        return Err(NoReport::Unknown { found: version });
     }
     Ok(serde_json::from_str(text)?)
 }

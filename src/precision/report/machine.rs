@@ -53,7 +53,7 @@ impl Machine {
             sysctls: sysctls.collect(),
             pmus: Pmu::all(),
             traced_by: if emulated().is_some() { None } else { traced_by() },
-            emulated: emulated(),
+            emulated: emulated().as_deref().map(model),
         }
     }
 
@@ -73,5 +73,27 @@ impl Machine {
             self.traced_by.map(|pid| format!("started under the tracer {pid}, measured outside of it")),
         );
         parts.join(", ")
+    }
+}
+
+/// Of the emulator's options those of its model.
+fn model(options: &str) -> String {
+    let of_model = |option: &&str| !matches!(*option, "-q" | "--quiet");
+    options.split(' ').filter(of_model).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_is_no_option_of_the_model() {
+        assert_eq!(model("-q --skid 3 --quiet"), "--skid 3");
+        assert_eq!((model("-q"), model("")), (String::new(), String::new()));
+        let under =
+            |emulated: &str| Machine { emulated: Some(model(emulated)), ..Machine::default() }.system();
+        assert!(
+            under("-q").ends_with("emulated PMU") && under("-q --skid 3").ends_with("emulated PMU --skid 3")
+        );
     }
 }

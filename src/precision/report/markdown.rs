@@ -30,14 +30,14 @@ fn write_to(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{} {}\n", sentences::trust(report), sentences::summary(report))?;
     writeln!(
         out,
-        "| event | signals | at expected | skid p50 / p99 / max | outcome |\n|---|--:|--:|--:|---|"
+        "| event | signals | lost | at expected | skid p50 / p90 / p99 / max | outcome |\n|---|--:|--:|--:|--:|---|"
     )?;
     for row in report.results.iter().filter(|row| row.verdict.outcome != Outcome::Skip) {
-        let skid = row.figures.as_ref().and_then(|it| Some((it.skid_p50?, it.skid_p99?, it.skid_max?)));
-        let skid = skid.map_or_else(String::new, |(p50, p99, max)| format!("{p50:.0} / {p99:.0} / {max}"));
+        let skid = row.figures.as_ref().and_then(|figures| figures.quantiles(" / ")).unwrap_or_default();
+        let lost = row.figures.as_ref().map(|figures| grouped(figures.lost)).unwrap_or_default();
         let (name, outcome) = (row.name(), row.verdict.outcome.name());
         let (signals, at) = (grouped(row.signals), grouped(row.at_expected));
-        writeln!(out, "| {name} | {signals} | {at} | {skid} | {outcome} |")?;
+        writeln!(out, "| {name} | {signals} | {lost} | {at} | {skid} | {outcome} |")?;
     }
     writeln!(out)?;
     for row in &report.results {

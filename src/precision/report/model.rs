@@ -159,6 +159,15 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// p50, p90, p99 and the maximum of the skid, in instructions; `None` where no signal came in the loop.
+    #[must_use]
+    pub fn quantiles(&self, between: &str) -> Option<String> {
+        let quantiles = [self.skid_p50?, self.skid_p90?, self.skid_p99?].map(|it| format!("{it:.0}"));
+        Some(format!("{}{between}{}", quantiles.join(between), self.skid_max?))
+    }
+}
+
 impl Row {
     /// `breakpoint:pp/sigtrap`, with perf's way to write precise levels.
     #[must_use]

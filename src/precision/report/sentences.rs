@@ -9,24 +9,27 @@ use crate::precision::judge::row::Control;
 pub fn row(row: &Row) -> String {
     let name = row.name();
     let reason = row.verdict.reason.as_deref().unwrap_or_default();
+    let noted = if reason.is_empty() { String::new() } else { format!("; {reason}") };
     match (row.verdict.outcome, row.synchronous) {
         (Outcome::Skip, _) => format!("SKIP {name}: {reason}"),
         (Outcome::Fail, _) => format!("{name}: fail, {reason}"),
         (Outcome::Unexplained, _) => format!("{name}: unexplained, {reason}"),
         (Outcome::KnownKernelBug, _) => format!("{name}: known kernel bug, {reason}"),
         (Outcome::Pass, Some(true)) => format!(
-            "{name}: synchronous, {} of {} at the expected instruction ({})",
+            "{name}: synchronous, {} of {} at the expected instruction ({}){noted}",
             grouped(row.at_expected),
             grouped(row.signals),
             bound(row)
         ),
         (Outcome::Pass, Some(false)) => format!(
-            "{name}: asynchronous, {} of {} elsewhere",
+            "{name}: asynchronous, {} of {} elsewhere{noted}",
             grouped(row.signals - row.at_expected),
             grouped(row.signals)
         ),
         (Outcome::Pass, None) => {
-            format!("{name}: no counterexample in {} ({})", grouped(row.signals), bound(row))
+            let elsewhere = row.signals - row.at_expected;
+            let found = if elsewhere == 0 { "no counterexample" } else { "nothing certain" };
+            format!("{name}: {found} in {} ({}){noted}", grouped(row.signals), bound(row))
         }
     }
 }
@@ -58,7 +61,7 @@ pub fn summary(report: &Report) -> String {
         .filter(|(_, n)| *n > 0)
         .map(|(outcome, n)| format!("{n} {}", outcome.name()))
         .collect();
-    format!("{}.", told.join(", "))
+    if told.is_empty() { "Nothing was measured.".to_owned() } else { format!("{}.", told.join(", ")) }
 }
 
 /// What the controls say about everything else.
@@ -74,6 +77,10 @@ pub fn trust(report: &Report) -> String {
     match (report.trusted, wrong.is_empty()) {
         (true, _) => format!("Controls: {measured} of {} measured, all as they have to be.", controls.len()),
         (false, false) => format!("This report cannot be trusted: {}.", wrong.join("; ")),
+        (false, true) if report.partial => {
+            "This report cannot be trusted: it was interrupted before a control of each kind was measured."
+                .to_owned()
+        }
         (false, true) => {
             "This report cannot be trusted: too few controls were measured, one of each kind is needed."
                 .to_owned()

@@ -24,12 +24,13 @@ pub fn rows(report: &Report, colours: bool) -> String {
         "delivery",
         "control",
         "signals",
+        "lost",
         "expected",
-        "skid p50/p99/max",
+        "skid p50/p90/p99/max",
         "synchronous",
         "outcome",
     ]);
-    for column in [1, 4, 5, 6] {
+    for column in [1, 4, 5, 6, 7] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -43,10 +44,9 @@ pub fn rows(report: &Report, colours: bool) -> String {
     painted.collect()
 }
 
-fn cells(row: &Row) -> [String; 9] {
+fn cells(row: &Row) -> [String; 10] {
     let measured = row.verdict.outcome != Outcome::Skip;
     let number = |value| if measured { grouped(value) } else { "-".to_owned() };
-    let skid = row.figures.as_ref().and_then(|it| Some((it.skid_p50?, it.skid_p99?, it.skid_max?)));
     let control = match row.control {
         Some(Control::Synchronous) => "sync",
         Some(Control::Asynchronous) => "async",
@@ -64,8 +64,9 @@ fn cells(row: &Row) -> [String; 9] {
         row.delivery.to_string(),
         control.to_owned(),
         number(row.signals),
+        row.figures.as_ref().map_or_else(|| "-".to_owned(), |figures| grouped(figures.lost)),
         number(row.at_expected),
-        skid.map_or_else(|| "-".to_owned(), |(p50, p99, max)| format!("{p50:.0}/{p99:.0}/{max}")),
+        row.figures.as_ref().and_then(|figures| figures.quantiles("/")).unwrap_or_else(|| "-".to_owned()),
         synchronous.to_owned(),
         row.verdict.outcome.name().to_owned(),
     ]

@@ -5,7 +5,7 @@ use super::trouble;
 use crate::precision::event::{Delivery, Event, Nature};
 use crate::precision::judge::Verdict;
 use crate::precision::judge::row::judge;
-use crate::precision::plan::{Depth, Plan, Stop};
+use crate::precision::plan::{Depth, Plan};
 use crate::precision::report::model::{ClassRow, Figures};
 use crate::precision::workload::Class;
 use crate::precision::workload::class::{CLASSES, FAULTING};
@@ -17,7 +17,7 @@ pub(super) struct Measured {
 }
 
 /// Measures the classes at which the event can overflow. Without being asked for more, at the lowest precise level only.
-pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Vec<Measured> {
+pub(super) fn measure(asked: &Asked, plan: &Plan) -> Vec<Measured> {
     if asked.precise > 0 && plan.depth != Depth::Thorough {
         return Vec::new();
     }
@@ -28,8 +28,8 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Vec<Measured> 
     of(asked)
         .iter()
         .filter(wanted)
-        .take_while(|_| !stop.requested())
-        .map(|class| one(asked, class, plan, stop))
+        .take_while(|_| !plan.stop.requested())
+        .map(|class| one(asked, class, plan))
         .collect()
 }
 
@@ -43,7 +43,7 @@ fn of(asked: &Asked) -> &'static [Class] {
     }
 }
 
-fn one(asked: &Asked, class: &Class, plan: &Plan, stop: &Stop) -> Measured {
+fn one(asked: &Asked, class: &Class, plan: &Plan) -> Measured {
     let workload = (class.workload)();
     let row = |verdict, signals, at_expected, figures| ClassRow {
         class: workload.name.to_owned(),
@@ -55,7 +55,7 @@ fn one(asked: &Asked, class: &Class, plan: &Plan, stop: &Stop) -> Measured {
     if let Some(reason) = class.missing() {
         return Measured { row: row(Verdict::skip(reason), 0, 0, None), tally: Tally::default() };
     }
-    match tally(asked, workload, plan.class_signals(&asked.event), plan, stop) {
+    match tally(asked, workload, plan.class_signals(&asked.event), plan) {
         Ok(tally) => {
             let Tally { delivered, place } = &tally;
             let verdict = judge(asked.event.nature(), asked.delivery, delivered, place);

@@ -11,7 +11,7 @@ use crate::precision::judge::place::Place;
 use crate::precision::judge::row::{Control, judge, synchronous};
 use crate::precision::measure::isolated::Trouble;
 use crate::precision::measure::{Arming, Pages, Spec, observe};
-use crate::precision::plan::{Plan, Pmu, Stop};
+use crate::precision::plan::{Plan, Pmu};
 use crate::precision::report::model::{Figures, Row};
 use crate::precision::workload::{Path, Touches, Workload, class};
 
@@ -39,7 +39,7 @@ const FEW: u64 = 10;
 const SILENT: u32 = 5;
 
 /// What is measured in one row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub event: Event,
     pub precise: u8,
@@ -62,10 +62,9 @@ pub(super) struct Tally {
     pub place: Place,
 }
 
-/// Measures a row, until it has its signals or `stop` is requested.
-pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
-    let impossible = || not_under(plan.pmu, &asked.event);
-    if let Some(reason) = forbidden(&asked.event, Version::running()).or_else(impossible) {
+/// Measures a row, until it has its signals or the plan's stop is requested.
+pub(super) fn measure(asked: &Asked, plan: &Plan) -> Row {
+    if let Some(reason) = impossible(&asked.event, plan) {
         return without_figures(asked, Verdict::skip(reason));
     }
     let wanted = match (asked.event.nature(), asked.delivery) {
@@ -74,10 +73,10 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
         _ if Control::of(&asked.event, asked.precise, asked.delivery).is_some() => plan.control_signals(),
         _ => plan.signals_at(asked.precise, &asked.event),
     };
-    match tally(asked, workload(&asked.event), wanted, plan, stop) {
+    match tally(asked, workload(&asked.event), wanted, plan) {
         Err(trouble) => without_figures(asked, super::trouble::of_row(&trouble, asked)),
         Ok(mut tally) => {
-            let classes = classes::measure(asked, plan, stop);
+            let classes = classes::measure(asked, plan);
             for class in &classes {
                 tally.place.merge(&class.tally.place);
                 tally.delivered.merge(&class.tally.delivered);
@@ -88,11 +87,24 @@ pub(super) fn measure(asked: &Asked, plan: &Plan, stop: &Stop) -> Row {
     }
 }
 
-/// Why the event must not even be opened on this kernel.
-pub(super) fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
-    let hangs = matches!(event, Event::CpuClock | Event::TaskClock)
-        && kernel.is_some_and(|kernel| CLOCK_REFRESH_HANG.affects(kernel));
-    hangs.then(|| format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
+/// Why the event must not be opened here, or could not be measured.
+pub(super) fn impossible(event: &Event, plan: &Plan) -> Option<String> {
+    forbidden(event, Version::running()).or_else(|| not_under(plan.pmu, event))
+}
+
+/// Why the event must not even be opened on this kernel: one that cannot be told may be one that hangs.
+fn forbidden(event: &Event, kernel: Option<Version>) -> Option<String> {
+    let is_clock = matches!(event, Event::CpuClock | Event::TaskClock);
+    match kernel {
+        Some(kernel) if is_clock && CLOCK_REFRESH_HANG.affects(kernel) => {
+            Some(format!("{}: {}", CLOCK_REFRESH_HANG.name, CLOCK_REFRESH_HANG.answer))
+        }
+        None if is_clock => Some(format!(
+            "the kernel's version cannot be read, and a clock hangs some ({}); mount -t proc proc /proc",
+            CLOCK_REFRESH_HANG.name
+        )),
+        _ => None,
+    }
 }
 
 /// Why the event cannot be measured with this PMU.
@@ -116,17 +128,11 @@ fn workload(event: &Event) -> Workload {
 }
 
 /// Runs batches until `wanted` signals have come.
-pub(super) fn tally(
-    asked: &Asked,
-    workload: Workload,
-    wanted: u64,
-    plan: &Plan,
-    stop: &Stop,
-) -> Result<Tally, Trouble> {
+pub(super) fn tally(asked: &Asked, workload: Workload, wanted: u64, plan: &Plan) -> Result<Tally, Trouble> {
     let path = Path::of(&workload);
     let mut tally = Tally::default();
     let (mut silent, mut tuning) = (0, Tuning::default());
-    while tally.place.signals < wanted && !stop.requested() {
+    while tally.place.signals < wanted && !plan.stop.requested() {
         let left = wanted - tally.place.signals;
         let before = tally.place.signals;
         match asked.event.nature() {
@@ -317,5 +323,6 @@ mod tests {
         assert!(forbidden(Event::CpuClock, 6, 16, 8) && forbidden(Event::TaskClock, 6, 17, 13));
         assert!(!forbidden(Event::CpuClock, 6, 16, 7) && !forbidden(Event::CpuClock, 6, 18, 0));
         assert!(!forbidden(Event::PageFaults, 6, 17, 0));
+        assert!(super::forbidden(&Event::CpuClock, None).is_some());
     }
 }

@@ -5,7 +5,7 @@ use super::row::{self, Asked};
 use crate::precision::event::{Delivery, Event};
 use crate::precision::judge::Outcome;
 use crate::precision::judge::row::Control;
-use crate::precision::plan::{Plan, Stop};
+use crate::precision::plan::Plan;
 use crate::precision::report::machine::Machine;
 use crate::precision::report::model::{Report, Row, VERSION};
 use crate::precision::report::sentences::right;
@@ -13,18 +13,24 @@ use crate::precision::report::sentences::right;
 /// Is told what is being measured: how many checks are done, of how many, and the name of the next.
 pub type Watch<'a> = &'a dyn Fn(usize, usize, &str);
 
-/// The names of the checks beyond the matrix.
+/// The names of the checks beyond the matrix, and whether `name` is one of them, or of those of an event by request.
 #[must_use]
-pub fn check_names() -> Vec<&'static str> {
-    checks::all().iter().map(|check| check.name).collect()
+pub fn check_names(name: &str) -> (Vec<String>, bool) {
+    let names =
+        |events: &[Event]| checks::all(events).iter().map(|it| it.name.to_string()).collect::<Vec<_>>();
+    let is_one = names(Event::of_check(name).as_slice()).iter().any(|check| check == name);
+    (names(&[]), is_one)
 }
 
-/// Measures everything that `plan` asks for. A requested `stop` ends it early, with a partial report.
+/// Measures everything that `plan` asks for. A requested stop ends it early, with a partial report.
 #[must_use]
-pub fn run(plan: &Plan, stop: &Stop, watch: Watch) -> Report {
-    let mut checks = checks::all();
-    checks
-        .retain(|check| plan.checks.as_ref().is_none_or(|names| names.iter().any(|name| name == check.name)));
+pub fn run(plan: &Plan, watch: Watch) -> Report {
+    let stop = plan.stop;
+    let named = plan.checks.iter().flatten().filter_map(|name| Event::of_check(name));
+    let mut checks = checks::all(&plan.events.iter().cloned().chain(named).collect::<Vec<_>>());
+    checks.retain(|check| {
+        plan.checks.as_ref().is_none_or(|names| names.iter().any(|name| *name == check.name))
+    });
     let rows = rows(plan);
     let total = rows.len() + checks.len();
     let mut results = Vec::with_capacity(rows.len());
@@ -33,7 +39,7 @@ pub fn run(plan: &Plan, stop: &Stop, watch: Watch) -> Report {
             break;
         }
         watch(results.len(), total, &format!("{}/{}", asked.event, asked.delivery));
-        let row = row::measure(asked, plan, stop);
+        let row = row::measure(asked, plan);
         // A row that was cut short does not say what it would have said in full.
         if !stop.requested() {
             results.push(row);
@@ -44,8 +50,11 @@ pub fn run(plan: &Plan, stop: &Stop, watch: Watch) -> Report {
         if stop.requested() {
             break;
         }
-        watch(rows.len() + found.len(), total, check.name);
-        found.push(check.run(plan));
+        watch(rows.len() + found.len(), total, &check.name);
+        let check = check.run(plan);
+        if !stop.requested() {
+            found.push(check);
+        }
     }
     Report {
         version: VERSION,
@@ -68,16 +77,13 @@ fn rows(plan: &Plan) -> Vec<Asked> {
         asked(&Event::CpuClock, 0, Delivery::Fasync),
         asked(&Event::Breakpoint, 0, Delivery::SigtrapBlocked),
     ];
-    let controls = rows.len();
     for event in &plan.events {
         for precise in &plan.precise {
             for delivery in &plan.deliveries {
-                let is_control = rows
-                    .iter()
-                    .take(controls)
-                    .any(|row| row.event == *event && row.precise == *precise && row.delivery == *delivery);
-                if !is_control {
-                    rows.push(asked(event, *precise, *delivery));
+                let row = asked(event, *precise, *delivery);
+                // A control's, or asked for twice.
+                if !rows.contains(&row) {
+                    rows.push(row);
                 }
             }
         }
@@ -97,8 +103,10 @@ fn trusted(results: &[Row]) -> bool {
 mod tests {
     use super::*;
     use crate::precision::judge::Verdict;
-    use crate::precision::plan::{Depth, Pmu};
+    use crate::precision::plan::{Depth, Pmu, Stop};
     use crate::precision::report::sentences::trust;
+
+    static NEVER: Stop = Stop::new();
 
     fn plan(events: &[Event]) -> Plan {
         Plan {
@@ -111,6 +119,7 @@ mod tests {
             cpu: None,
             signals: None,
             pmu: Pmu::Hardware,
+            stop: &NEVER,
         }
     }
 
@@ -146,6 +155,8 @@ mod tests {
         // Of two breakpoint rows one is a control, and so is one of the page faults'.
         assert_eq!(rows(&plan(&[Event::Breakpoint, Event::PageFaults])).len(), 6);
         assert_eq!(rows(&plan(&Event::STANDARD)).len(), 4 + 8 * 2 - 3);
+        let twice = [Event::TaskClock, Event::Breakpoint, Event::TaskClock];
+        assert_eq!(rows(&plan(&twice)).len(), 4 + 2 * 2 - 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Code whose every instruction is known: what the measured events count and break on.
 
 pub mod class;
+pub mod long;
 pub mod path;
 pub mod program;
 

@@ -8,9 +8,10 @@ use crate::precision::report::sentences::grouped;
 
 const CELL: f64 = 38.0;
 const TALL: f64 = 26.0;
-/// Room for the names of rows, and for those of columns, which are turned.
+/// Room for the names of rows, and for those of columns, which are turned: above, and behind the last one.
 const LEFT: f64 = 150.0;
 const TOP: f64 = 140.0;
+const RIGHT: f64 = 100.0;
 
 /// One line per row that has classes, one column per class: the share of signals at the expected instruction.
 pub(super) fn matrix(rows: &[&Row]) -> Markup {
@@ -20,10 +21,10 @@ pub(super) fn matrix(rows: &[&Row]) -> Markup {
             classes.push(&class.class);
         }
     }
-    let (width, height) = (LEFT + classes.len() as f64 * CELL + 70.0, TOP + rows.len() as f64 * TALL + 4.0);
+    let (width, height) = (LEFT + classes.len() as f64 * CELL + RIGHT, TOP + rows.len() as f64 * TALL + 4.0);
     html! {
         div class="scroll" {
-            svg viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img"
+            svg class="matrix" viewBox=(format!("0 0 {width} {height}")) width=(width) role="img"
                 aria-label="signals at the expected instruction, by event and class of instruction" {
                 @for (n, class) in classes.iter().enumerate() {
                     @let x = LEFT + n as f64 * CELL + CELL / 2.0;
@@ -71,6 +72,24 @@ fn cell(x: f64, y: f64, class: Option<&ClassRow>) -> Markup {
             @if let Some(told) = told { title { (told) } }
             rect class=(kind) x=(x + 1.0) y=(y + 1.0) width=(CELL - 2.0) height=(TALL - 2.0) rx="3" {}
             text class="on-cell" x=(x + CELL / 2.0) y=(y + 17.0) text-anchor="middle" { (text) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::precision::workload::class::{CLASSES, FAULTING};
+
+    #[test]
+    fn the_longest_label_fits_above_and_behind_the_last_column() {
+        // A wide letter of the page's 11 pixels, and the labels' 50 degrees.
+        const LETTER: f64 = 6.5;
+        let (sine, cosine) = 50f64.to_radians().sin_cos();
+        for class in CLASSES.iter().chain(&FAULTING) {
+            let length = (class.workload)().name.len() as f64 * LETTER;
+            assert!(length * sine + 8.0 < TOP, "{}", (class.workload)().name);
+            assert!(length * cosine < RIGHT + CELL / 2.0, "{}", (class.workload)().name);
         }
     }
 }

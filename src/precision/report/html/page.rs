@@ -31,8 +31,9 @@ pub fn page(report: &Report) -> String {
                 p { (machine.system()) }
                 p class="faint" { "overstep " (report.overstep) " validate, " (format!("{:?}", report.depth).to_lowercase()) }
                 @if report.partial { p class="verdict fail" { "Partial: interrupted before everything was measured." } }
-                p class={ "verdict " (if report.holds() { "pass" } else { "fail" }) } { (sentences::trust(report)) }
-                p { (sentences::summary(report)) }
+                p class={ "verdict " (if report.trusted { "pass" } else { "fail" }) } { (sentences::trust(report)) }
+                @let failed = report.outcomes().any(Outcome::is_failure);
+                p class={ (if failed { "fail" } else { "" }) } { (sentences::summary(report)) }
                 h2 { "Events" }
                 (events(report))
                 @if !with_classes.is_empty() {
@@ -86,19 +87,19 @@ fn events(report: &Report) -> Markup {
         div class="scroll" { table {
             thead { tr {
                 th { "event" } th { "precise" } th { "delivery" } th { "control" } th class="number" { "signals" }
-                th class="number" { "at expected" } th class="number" { "p50" } th class="number" { "p90" }
+                th class="number" { "lost" } th class="number" { "at expected" } th class="number" { "p50" } th class="number" { "p90" }
                 th class="number" { "p99" } th class="number" { "max" } th { "synchronous" } th { "outcome" }
             } }
             tbody { @for row in &report.results { tr {
-                td { (row.event) } td { (row.precise) } td { (row.delivery) }
+                td class="name" { (row.event) } td { (row.precise) } td class="name" { (row.delivery) }
                 td { @if let Some(control) = row.control { (format!("{control:?}").to_lowercase()) } }
                 @if let Some(figures) = &row.figures {
-                    td class="number" { (grouped(row.signals)) } td class="number" { (grouped(row.at_expected)) }
+                    td class="number" { (grouped(row.signals)) } td class="number" { (grouped(figures.lost)) } td class="number" { (grouped(row.at_expected)) }
                     @for quantile in [figures.skid_p50, figures.skid_p90, figures.skid_p99] {
                         td class="number" { @if let Some(value) = quantile { (format!("{value:.0}")) } }
                     }
                     td class="number" { @if let Some(value) = figures.skid_max { (value) } }
-                } @else { td colspan="6" class="faint" { (row.verdict.reason.as_deref().unwrap_or_default()) } }
+                } @else { td colspan="7" class="faint" { (row.verdict.reason.as_deref().unwrap_or_default()) } }
                 td { (match row.synchronous { Some(true) => "yes", Some(false) => "no", None => "" }) }
                 (outcome(&row.verdict))
             } } }
@@ -147,5 +148,40 @@ fn facts(report: &Report) -> Markup {
                 }
             } }
         } } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::precision::plan::Depth;
+    use crate::precision::report::machine::Machine;
+    use crate::precision::report::model::{Check, Group, VERSION};
+
+    #[test]
+    fn a_failed_check_is_no_failed_control() {
+        let check = Check {
+            group: Group::Limits,
+            name: "debug registers".to_owned(),
+            verdict: Verdict::fail("none is free"),
+            text: String::new(),
+            figures: BTreeMap::new(),
+        };
+        let report = |trusted| Report {
+            version: VERSION,
+            overstep: String::new(),
+            depth: Depth::Quick,
+            partial: false,
+            trusted,
+            machine: Machine::default(),
+            results: Vec::new(),
+            checks: vec![check.clone()],
+        };
+        let says = |trusted, words: &str| page(&report(trusted)).contains(words);
+        assert!(says(true, r#"<p class="verdict pass">Controls: "#));
+        assert!(says(true, r#"<p class="fail">1 fail.</p>"#));
+        assert!(says(false, r#"<p class="verdict fail">This report cannot be trusted"#));
     }
 }

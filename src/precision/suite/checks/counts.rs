@@ -7,43 +7,42 @@ use crate::precision::judge::Verdict;
 use crate::precision::judge::count::{Count, by_each_signal, judge};
 use crate::precision::judge::delivered::shared;
 use crate::precision::measure::{Arming, Handler, Pages, Spec, observe};
-use crate::precision::plan::{Depth, Plan, Pmu};
+use crate::precision::plan::{Plan, Pmu};
 use crate::precision::report::model::Group;
+use crate::precision::suite::row::impossible;
 use crate::precision::suite::trouble;
 use crate::precision::workload::program::EPILOGUE;
-use crate::precision::workload::{Path, class};
+use crate::precision::workload::{Path, Workload, class, long};
 
 /// So long that no overflow comes.
 const NEVER: u64 = 1 << 40;
 /// A hardware counter's period with signals: some hundred of them, or some twenty where each instruction is a step.
 const PERIOD: u64 = 10_007;
-const EMULATED_PERIOD: u64 = 751;
-/// Instructions that the counters are to count, at least.
+const EMULATED_PERIOD: u64 = 503;
+/// The same of branches, of which there is one in six instructions.
+const BRANCHES_PERIOD: u64 = 1_009;
+const EMULATED_BRANCHES_PERIOD: u64 = 101;
+/// Instructions that a workload has, at least.
 const MILLION: u64 = 1_000_000;
+/// Pages of a round, which are given back in between.
+const PAGES: u64 = 500;
 
 pub(super) const ALL: &[Named] = &[
-    Named::new(Group::Count, "breakpoint, without signals", |plan| {
-        count(&Event::Breakpoint, Signals::None, plan)
-    }),
-    Named::new(Group::Count, "breakpoint, with signals", |plan| {
-        count(&Event::Breakpoint, Signals::Each, plan)
-    }),
-    Named::new(Group::Count, "page-faults, without signals", |plan| {
-        count(&Event::PageFaults, Signals::None, plan)
-    }),
-    Named::new(Group::Count, "page-faults, with signals", |plan| {
-        count(&Event::PageFaults, Signals::Each, plan)
-    }),
-    Named::new(Group::Count, "instructions, without signals", |plan| {
-        count(&Event::Instructions, Signals::None, plan)
-    }),
-    Named::new(Group::Count, "instructions, with signals", |plan| {
-        count(&Event::Instructions, Signals::Each, plan)
-    }),
-    Named::new(Group::Count, "branches, without signals", |plan| {
-        count(&Event::Branches, Signals::None, plan)
-    }),
+    named("breakpoint, without signals", |plan| count(&Event::Breakpoint, Signals::None, plan)),
+    named("breakpoint, with signals", |plan| count(&Event::Breakpoint, Signals::Each, plan)),
+    named("page-faults, without signals", |plan| count(&Event::PageFaults, Signals::None, plan)),
+    named("page-faults, with signals", |plan| count(&Event::PageFaults, Signals::Each, plan)),
+    named("context-switches, without signals", |plan| count(&Event::ContextSwitches, Signals::None, plan)),
+    named("context-switches, with signals", |plan| count(&Event::ContextSwitches, Signals::Each, plan)),
+    named("instructions, without signals", |plan| count(&Event::Instructions, Signals::None, plan)),
+    named("instructions, with signals", |plan| count(&Event::Instructions, Signals::Each, plan)),
+    named("branches, without signals", |plan| count(&Event::Branches, Signals::None, plan)),
+    named("branches, with signals", |plan| count(&Event::Branches, Signals::Each, plan)),
 ];
+
+const fn named(name: &'static str, run: fn(&Plan) -> Found) -> Named {
+    Named::new(Group::Count, name, run)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signals {
@@ -51,19 +50,39 @@ enum Signals {
     Each,
 }
 
+/// A loop, its rounds and passes, and what its pages are before each round.
+fn load(event: &Event, plan: &Plan) -> (Workload, u64, u64, Pages) {
+    let (workload, pages, slowness) = match event {
+        Event::PageFaults => (long::page_store(), Pages::Fresh, 1),
+        Event::Breakpoint => (long::nops(), Pages::Present, 1),
+        Event::ContextSwitches => (long::sleep(), Pages::Present, 1),
+        _ => (class::alu(), Pages::Present, plan.slowness()),
+    };
+    let passes = (MILLION / slowness).div_ceil(Path::of(&workload).length());
+    match pages {
+        Pages::Fresh => (workload, passes.div_ceil(PAGES), PAGES, pages),
+        Pages::Present => (workload, 1, passes, pages),
+    }
+}
+
+const fn period(event: &Event, signals: Signals, plan: &Plan) -> u64 {
+    match (signals, event, plan.pmu) {
+        (Signals::None, _, _) => NEVER,
+        (Signals::Each, Event::Branches, Pmu::Hardware) => BRANCHES_PERIOD,
+        (Signals::Each, Event::Branches, Pmu::Emulated) => EMULATED_BRANCHES_PERIOD,
+        (Signals::Each, Event::Instructions, Pmu::Hardware) => PERIOD,
+        (Signals::Each, Event::Instructions, Pmu::Emulated) => EMULATED_PERIOD,
+        (Signals::Each, _, _) => 1,
+    }
+}
+
 fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
+    if let Some(reason) = impossible(event, plan) {
+        return Found::skip(reason);
+    }
     let delivery = Delivery::Sigtrap;
-    let (workload, iterations, rounds, pages) = match event {
-        Event::PageFaults => (class::page_store(), 500, 20, Pages::Fresh),
-        Event::Breakpoint => (class::nop(), exact(plan), 1, Pages::Present),
-        _ => (class::alu(), MILLION / 4 / plan.slowness(), 1, Pages::Present),
-    };
-    let period = match (signals, event.nature()) {
-        (Signals::None, _) => NEVER,
-        (Signals::Each, Nature::Counter) if plan.pmu == Pmu::Emulated => EMULATED_PERIOD,
-        (Signals::Each, Nature::Counter) => PERIOD,
-        (Signals::Each, _) => 1,
-    };
+    let (workload, rounds, iterations, pages) = load(event, plan);
+    let period = period(event, signals, plan);
     let mut attr = event.attr(period, 0, delivery, &workload);
     attr.__bindgen_anon_1.sample_period = period;
     let spec = Spec {
@@ -88,8 +107,9 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
     let handler = Handler::of_code();
     let expected = match event {
         Event::Breakpoint | Event::PageFaults => iterations * rounds,
-        // One branch an iteration: the one back.
-        Event::Branches => iterations,
+        // What the thread gave up the CPU for; a sleep that is over before it began does not.
+        Event::ContextSwitches => observation.switches - observation.preemptions,
+        Event::Branches => iterations * path.branches().len() as u64 + observation.signals * handler.branches,
         // The handler's counted instructions are known, too. The last signal's are not all in where it came with the
         // disarming call: it has only stopped the counter.
         _ => {
@@ -103,6 +123,7 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
         instructions,
         page_faults: observation.faults,
         context_switches: observation.switches,
+        preemptions: observation.preemptions,
         signals: observation.signals,
         shared: shared(observation.enabled, observation.running),
     };
@@ -110,18 +131,22 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
         (Nature::Counter, Signals::Each) if found.signals == 0 => Verdict::fail("no signal came"),
         (nature, _) => judge(nature, &found),
     };
+    let of_handler = match event {
+        Event::Branches => format!("{} branches", handler.branches),
+        _ => format!("{} instructions", handler.instructions()),
+    };
     let residue = match (event.nature(), by_each_signal(&found)) {
-        (Nature::Counter, Some(each)) => format!(
-            ", {each} a signal beyond the {} instructions of the handler that are counted",
-            handler.instructions()
-        ),
+        (Nature::Counter, Some(each)) => {
+            format!(", {each} a signal beyond the {of_handler} of the handler that are counted")
+        }
         _ => String::new(),
     };
     let text = format!(
-        "counted {} of {} ({:+}), {} signals{residue}, {} page faults, {} context switches",
+        "counted {} of {} ({:+}) in {} instructions, {} signals{residue}, {} page faults, {} context switches",
         found.counted,
         expected,
         found.over(),
+        instructions,
         found.signals,
         found.page_faults,
         found.context_switches
@@ -130,18 +155,11 @@ fn count(event: &Event, signals: Signals, plan: &Plan) -> Found {
         ("expected", expected as i64),
         ("counted", found.counted as i64),
         ("over", found.over()),
+        ("instructions", instructions as i64),
         ("signals", found.signals as i64),
         ("page_faults", found.page_faults as i64),
         ("context_switches", found.context_switches as i64),
+        ("preemptions", found.preemptions as i64),
     ];
     Found::new(verdict, text, figures)
-}
-
-/// Passes of a breakpoint, each of which costs a debug exception.
-const fn exact(plan: &Plan) -> u64 {
-    match plan.depth {
-        Depth::Quick => 10_000,
-        Depth::Default => 50_000,
-        Depth::Thorough => MILLION,
-    }
 }

@@ -4,6 +4,7 @@ mod counts;
 mod limits;
 mod one;
 mod peers;
+mod period;
 mod placement;
 mod sequences;
 

@@ -111,6 +111,6 @@ fn probe(result: Result<crate::event::probe::failure::Fired, Failure>) -> Found 
             let text = format!("{} of {} signals at their address", fired.hits, fired.hits);
             Found::new(Verdict::pass(), text, vec![("signals", fired.hits.into())])
         }
-        Err(failure) => Found::new(trouble::of_probe(&failure), failure.to_string(), Vec::new()),
+        Err(failure) => Found::new(trouble::of_probe(&failure), "", Vec::new()),
     }
 }

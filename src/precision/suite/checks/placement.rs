@@ -4,13 +4,12 @@ use perf_event_open_sys::bindings::PERF_SAMPLE_IP;
 
 use super::one::{Found, Named};
 use crate::address::RuntimeAddr;
-use crate::event::kernel::Version;
 use crate::precision::event::{Delivery, Event};
 use crate::precision::judge::{Verdict, placement};
 use crate::precision::measure::{observe, pair};
-use crate::precision::plan::{Plan, Stop};
+use crate::precision::plan::Plan;
 use crate::precision::report::model::Group;
-use crate::precision::suite::row::{Asked, few, forbidden, tally};
+use crate::precision::suite::row::{Asked, few, impossible, tally};
 use crate::precision::suite::trouble;
 use crate::precision::workload::{Workload, class};
 
@@ -38,7 +37,7 @@ pub(super) const ALL: &[Named] = &[
 /// The sample's IP in the ring buffer beside the signal's RIP: for information, since `precise_ip` betters the one and
 /// not the other, and since a sample is where the signal is even for a clock.
 fn sample(event: Event, precise: u8, plan: &Plan) -> Found {
-    if let Some(reason) = forbidden(&event, Version::running()) {
+    if let Some(reason) = impossible(&event, plan) {
         return Found::skip(reason);
     }
     let asked = Asked { event, precise, delivery: Delivery::Fasync };
@@ -57,7 +56,7 @@ fn sample(event: Event, precise: u8, plan: &Plan) -> Found {
 
 fn behind_mov_ss(plan: &Plan) -> Found {
     let asked = Asked { event: Event::Breakpoint, precise: 0, delivery: Delivery::Sigtrap };
-    match tally(&asked, class::behind_mov_ss(), PASSES, plan, &Stop::new()) {
+    match tally(&asked, class::behind_mov_ss(), PASSES, plan) {
         Ok(tally) => {
             let (verdict, text) =
                 placement::behind_mov_ss(tally.place.at_expected, tally.place.signals, PASSES);
