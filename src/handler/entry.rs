@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::code::peek;
 use super::counter::{Again, COUNTER_TAG, Taken};
 use super::crossing;
 use super::deliver::deliver;
@@ -14,7 +15,7 @@ use super::process::Process;
 use super::program_handler;
 use super::saved::Saved;
 use super::site;
-use super::stepper::Stepper;
+use super::stepper::{Stepper, rsp_after};
 use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
@@ -90,18 +91,15 @@ fn handle(
     if let Some(Home::Behind(address)) = process.patches.home_of(saved.rip()) {
         saved.go_to(address);
     }
-    if signal == libc::SIGTRAP
-        && let Some(number) = wrapper::trapped_at(saved.rip())
-    {
-        return program_handler::begin(process, number, saved);
-    }
-    if signal == libc::SIGTRAP && site::trapped_at(saved.rip()).is_some() {
-        return dispatch::come_back(process, saved);
-    }
-    if signal == libc::SIGTRAP
-        && let Some(crossing) = crossing::trapped_at(saved.rip())
-    {
-        return crossing::cross(process, crossing, saved);
+    if signal == libc::SIGTRAP && is_own_trap(saved.rip()) {
+        send_again(tid, info);
+        if let Some(number) = wrapper::trapped_at(saved.rip()) {
+            return program_handler::begin(process, number, saved);
+        }
+        return match crossing::trapped_at(saved.rip()) {
+            Some(crossing) => crossing::cross(process, crossing, saved),
+            None => dispatch::come_back(process, saved),
+        };
     }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
     let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
@@ -113,7 +111,10 @@ fn handle(
     let mut saved = Saved::new(context);
     let awaited = || awaits_stop(process, tid, saved.rip());
     let sender = sender(process, signal, event, patched, awaited);
-    if patched && sender == Sender::Standing {
+    if patched
+        && (sender == Sender::Standing
+            || sender == Sender::Program && trap_dropped(process, tid, before, saved.rsp()))
+    {
         saved.go_to(before);
     }
     let taken = sender != Sender::Program
@@ -131,6 +132,25 @@ fn handle(
         }
     } else if let Some(stop) = hidden {
         take(process, tid, stop, false, Saved::new(context));
+    }
+}
+
+/// Whether RIP is behind a breakpoint instruction in code of the tracer's.
+fn is_own_trap(rip: RuntimeAddr) -> bool {
+    wrapper::trapped_at(rip).is_some()
+        || crossing::trapped_at(rip).is_some()
+        || site::trapped_at(rip).is_some()
+}
+
+/// A SIGTRAP that somebody sent has come in place of a trap of the tracer's, which the kernel drops beside a pending one:
+/// it is sent once more, for the program.
+fn send_again(tid: u32, info: *const libc::siginfo_t) {
+    // SAFETY: the kernel passes a siginfo_t.
+    let code = unsafe { (*info).si_code };
+    if code <= 0 {
+        let arguments = [raw::getpid().into(), tid.into(), libc::SIGTRAP as u64, info as u64, 0, 0];
+        // SAFETY: a signal to ourselves, with the whole siginfo_t that came.
+        let _ = unsafe { raw::syscall(libc::SYS_rt_tgsigqueueinfo, arguments) };
     }
 }
 
@@ -164,6 +184,21 @@ fn sender(
         },
         _ => Sender::Program,
     }
+}
+
+/// Whether a SIGTRAP that somebody sent has come behind the patch at `address` in place of the patch's own, which the kernel
+/// drops beside a pending one: then the patch will trap again. Behind an instruction of one byte the thread may also be
+/// because it has run it, RSP being `rsp` by now.
+fn trap_dropped(process: &Process, tid: u32, address: RuntimeAddr, rsp: u64) -> bool {
+    if !process.patches.stands_at(address) {
+        return false;
+    }
+    let (Some(thread), Ok(patched)) = (process.threads.find(tid), peek(process, address)) else {
+        return true;
+    };
+    let inside = patched.fall_through() != address.plus(1);
+    let ran = |(at, before)| at == address && rsp_after(&patched, before) == rsp;
+    inside || !thread.passed.is_some_and(ran)
 }
 
 /// Whether the thread's next stop is to be at `rip`.

@@ -519,6 +519,7 @@ impl Stepper<'_> {
     pub(super) fn pass_standing(&mut self) {
         let rip = self.saved.rip();
         if self.process.patches.stands_at(rip) {
+            self.thread.passed = Some((rip, self.saved.rsp()));
             if let Some(copy) = self.process.patches.copy_of(rip) {
                 self.saved.go_to(copy);
             } else {

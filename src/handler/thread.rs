@@ -87,6 +87,8 @@ pub(super) struct Thread {
     pub(super) program_trap_flag: bool,
     /// The place of a patch that is out while its instruction runs under the trap flag.
     pub(super) stepping_over: Option<RuntimeAddr>,
+    /// The last patch whose instruction it was sent on to run, and RSP before that.
+    pub(super) passed: Option<(RuntimeAddr, u64)>,
     /// Those of the tracer's signals that the program believes it blocks.
     pub(super) blocked_by_program: u64,
     /// The return slot of a call to a function that may come back elsewhere, once one was made through the PLT.
@@ -358,6 +360,7 @@ fn map_thread(process: &'static Process) -> Option<*mut UnsafeCell<Thread>> {
         (&raw mut (*thread).counter).write(Counter::closed());
         (&raw mut (*thread).program_trap_flag).write(false);
         (&raw mut (*thread).stepping_over).write(None);
+        (&raw mut (*thread).passed).write(None);
         (&raw mut (*thread).jump_slot).write(0);
         (&raw mut (*thread).sliding).write(None);
         (&raw mut (*thread).dispatch).write(Dispatch::off());
