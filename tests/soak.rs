@@ -53,7 +53,7 @@ fn a_storm_of_signals() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     for (flags, threads) in [(&[][..], "1"), (&["-fno-plt"], "3")] {
         let Some(path) = built(test, "storm.cpp", flags, directory.path()) else { return };
-        let (rows, runs) = traced_every_way(&Program::new(&path, &["20", "2000", threads]), directory.path());
+        let (rows, runs) = traced_every_way(&Program::new(&path, &["10", "600", threads]), directory.path());
         println!("{flags:?}, {threads} threads: {rows} rows in {runs} runs, 0 findings");
     }
 }
