@@ -98,7 +98,7 @@ impl<'a> Saved<'a> {
     /// from a process.
     pub(super) fn sent_by_kernel(&self) -> bool {
         let info = self.greg(libc::REG_RSI as usize) as *const libc::siginfo_t;
-        // SAFETY: x86_64 passes a siginfo_t to every handler, with SA_SIGINFO or without.
+        // SAFETY: every wrapper is installed with SA_SIGINFO.
         unsafe { (*info).si_code > 0 }
     }
 

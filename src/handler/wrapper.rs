@@ -19,6 +19,8 @@ const SIZE: u64 = 32;
 /// In a wrapper, where the trap instruction is: entered there, it always traps.
 const TRAP: u64 = 15;
 
+const SIGINFO: u64 = libc::SA_SIGINFO as u64;
+
 /// What the program set for each signal.
 static WRAPPED: [AtomicAction; SIGNALS] = [const { AtomicAction::new() }; SIGNALS];
 
@@ -103,6 +105,8 @@ pub fn wrap(signal: i32, wanted: &KernelAction, owned: u64) -> Wrapping {
         let on_alternate_stack = wanted.flags & libc::SA_ONSTACK as u64 != 0;
         action.handler = base() + SIZE * signal as u64 + if on_alternate_stack { TRAP } else { 0 };
         action.mask &= !owned;
+        // Without it the kernel leaves the frame's siginfo_t unwritten (Linux `x64_setup_rt_frame`), which tells a fault.
+        action.flags |= SIGINFO;
     }
     Wrapping { action, signal, before }
 }
@@ -130,7 +134,8 @@ pub fn as_program_sees(signal: i32, installed: &KernelAction) -> KernelAction {
 
 fn unwrapped(installed: &KernelAction, wanted: &KernelAction) -> KernelAction {
     if contains(RuntimeAddr(installed.handler)) {
-        KernelAction { handler: wanted.handler, mask: wanted.mask, ..*installed }
+        let flags = installed.flags & !SIGINFO | wanted.flags & SIGINFO;
+        KernelAction { handler: wanted.handler, mask: wanted.mask, flags, ..*installed }
     } else {
         *installed
     }
@@ -142,9 +147,10 @@ mod tests {
 
     #[test]
     fn a_wrapped_handler_reads_back_as_it_was_set() {
-        let wanted = KernelAction { handler: 0x1234, flags: 4, restorer: 7, mask: 0b1_0010 };
+        let wanted = KernelAction { handler: 0x1234, flags: 0x1000_0000, restorer: 7, mask: 0b1_0010 };
         let wrapping = wrap(libc::SIGUSR2, &wanted, 0b1_0000);
         assert_ne!(wrapping.action.handler, wanted.handler);
+        assert_ne!(wrapping.action.flags & SIGINFO, 0, "so that the frame tells a fault");
         assert_eq!(wrapping.action.mask, 0b10, "the tracer's own signal stays unblocked");
         assert_eq!(as_program_sees(libc::SIGUSR2, &wrapping.action), wanted);
         let again = wrap(libc::SIGUSR2, &KernelAction { handler: 0x5678, ..wanted }, 0);

@@ -63,6 +63,7 @@ unsafe fn install(
     let to_install = wanted.zip(wrapping.as_ref()).map(|(wanted, wrapping)| {
         let mut action = *wanted;
         action.sa_sigaction = wrapping.action.handler as usize;
+        action.sa_flags = wrapping.action.flags as c_int;
         // SAFETY: sigset_t is 128 bytes; the kernel's set is its first eight.
         unsafe { (&raw mut action.sa_mask).cast::<u64>().write(wrapping.action.mask) };
         action
@@ -82,6 +83,7 @@ unsafe fn install(
             None => wrapper::as_program_sees(signal, &installed),
         };
         old.sa_sigaction = before.handler as usize;
+        old.sa_flags = before.flags as c_int;
         // SAFETY: as above.
         unsafe { (&raw mut old.sa_mask).cast::<u64>().write(before.mask) };
     }
@@ -121,8 +123,23 @@ fn install_plainly(signal: c_int, handler: Handler, real: impl Fn(Handler) -> Ha
         wrapping.undo();
         return installed;
     }
+    take_wrappers_flags(signal, &wrapping.action);
     let installed = KernelAction { handler: installed as u64, ..wanted };
     wrapping.before(&installed).handler as Handler
+}
+
+/// The C library's function has installed a wrapper with flags of its own: adds those that a wrapper has.
+fn take_wrappers_flags(signal: c_int, wrapper: &KernelAction) {
+    // SAFETY: a zeroed action is one, and is written by the first call.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        if real::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction as u64 == wrapper.handler
+        {
+            action.sa_flags |= wrapper.flags as c_int;
+            real::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
 }
 
 /// Sets the handler of one of the tracer's signals: the one before, or `None` where the signal is another.
