@@ -121,7 +121,14 @@ fn flags(flags: &[(&'static str, bool)]) -> String {
 /// What the kernel answered, where two runs may expect the same.
 fn answer(call: &Syscall) -> String {
     /// Numbers and addresses that the kernel hands out.
-    const HANDED_OUT: [i64; 14] = [
+    const HANDED_OUT: [i64; 21] = [
+        libc::SYS_wait4,
+        libc::SYS_getpgrp,
+        libc::SYS_getpgid,
+        libc::SYS_getsid,
+        libc::SYS_setsid,
+        libc::SYS_alarm,
+        libc::SYS_getcpu,
         libc::SYS_getpid,
         libc::SYS_gettid,
         libc::SYS_getppid,

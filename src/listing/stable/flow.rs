@@ -16,6 +16,7 @@ use super::touched::{Touched, is_secret, touched};
 use super::vectors::moved;
 use crate::image::class::Class;
 use crate::image::decode::warm_up;
+use crate::listing::syscall_result;
 use crate::record::reader::StepEntry;
 use crate::record::step::{Access, RegisterChange};
 use crate::registers::{R11, RAX, RBP, RCX, RDI, RSI, RSP};
@@ -84,7 +85,10 @@ impl Flow {
             }
             self.known.seen(before);
         }
-        let written = if Class::of(instruction) == Class::Syscall {
+        let call = entry.syscall.as_ref().filter(|_| Class::of(instruction) == Class::Syscall);
+        let written = if call.is_some_and(|call| syscall_result::result(call).is_none()) {
+            Written::default() // it never came back
+        } else if Class::of(instruction) == Class::Syscall {
             // The kernel's answer, where it returned to, and all flags (SDM volume 2, SYSCALL).
             for (register, tag) in [(RAX, Tag::Outside), (RCX, Tag::Number), (R11, Tag::Garbage)] {
                 taint.registers.set_general(register, Value::of(tag, 8));
@@ -134,7 +138,8 @@ impl Step<'_> {
                 normalise(index, self.change, self.regions, taint);
             }
         }
-        Written { registers, flags: self.flags(flags, taint), elsewhere: self.elsewhere }
+        let flags = if self.leaves_flags(count) { 0 } else { self.flags(flags, taint) };
+        Written { registers, flags, elsewhere: self.elsewhere }
     }
 
     fn flags(&self, flags: Flags, taint: &mut Taint) -> u64 {
@@ -144,6 +149,23 @@ impl Step<'_> {
         let chance = flags.up_to_chance(written);
         taint.registers.flags = taint.registers.flags & !(written | fixed) | chance | undefined;
         written | fixed | undefined
+    }
+
+    /// Whether the flags are as they were, though the instruction writes them as a rule: shifts and rotations by nothing,
+    /// and comparisons of no elements (SDM volume 2, SAL/SAR/SHL/SHR, REP).
+    fn leaves_flags(&self, count: Option<u64>) -> bool {
+        use Mnemonic as M;
+        let last = match self.instruction.mnemonic() {
+            M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr => 1,
+            M::Shld | M::Shrd => 2,
+            _ => {
+                let none = count == Some(0) || self.before(RCX) == Some(0);
+                let repeated = self.instruction.has_rep_prefix() || self.instruction.has_repne_prefix();
+                return none && repeated && self.instruction.is_string_instruction();
+            }
+        };
+        let mask = if self.size(0) == 8 { 63 } else { 31 };
+        self.number(last).is_some_and(|count| count & mask == 0)
     }
 
     fn is_register(&self, operand: u32) -> bool {

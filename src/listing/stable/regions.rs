@@ -45,8 +45,10 @@ pub struct Regions {
     aligned: Vec<u64>,
     /// RSP at entry of signal handlers being run, the innermost last.
     handlers: Vec<u64>,
-    /// The first address seen of each other block of memory.
-    blocks: Vec<u64>,
+    /// The first address seen of each other block of memory, and its extent where that is known.
+    blocks: Vec<(u64, Option<Range<u64>>)>,
+    /// What the kernel has mapped in this call: blocks of their own, however near they lie to others.
+    mapped: Vec<Range<u64>>,
 }
 
 impl Regions {
@@ -72,7 +74,25 @@ impl Regions {
             aligned: Vec::new(),
             handlers: Vec::new(),
             blocks: Vec::new(),
+            mapped: Vec::new(),
         }
+    }
+
+    /// The kernel has mapped so many bytes there.
+    pub fn map(&mut self, address: u64, length: u64) {
+        const PAGE: u64 = 4096;
+        let end = address.saturating_add(length.checked_next_multiple_of(PAGE).unwrap_or(length));
+        if !self.is_mapped(address) || self.in_stack(address) {
+            return;
+        }
+        // What lay there before is gone, and a block grows where it stays.
+        self.mapped.retain(|known| known.end <= address || end <= known.start);
+        self.mapped.push(address..end);
+    }
+
+    /// The mapping that an address lies in, where its extent is known.
+    fn mapping(&self, value: u64) -> Option<&Range<u64>> {
+        self.mapped.iter().find(|extent| extent.contains(&value))
     }
 
     /// Begins another call: what the blocks of memory are called depends on it alone.
@@ -81,6 +101,7 @@ impl Regions {
         self.aligned.clear();
         self.handlers.clear();
         self.blocks.clear();
+        self.mapped.clear();
     }
 
     /// A function has aligned RSP to more than sixteen bytes: how far that moved it differs by run.
@@ -179,12 +200,17 @@ impl Regions {
         if !self.is_mapped(value) {
             return None;
         }
-        let known = self.blocks.iter().position(|block| block.abs_diff(value) < NEAR);
+        let mapping = self.mapping(value).cloned();
+        let known = self.blocks.iter().position(|(first, extent)| match (extent, &mapping) {
+            (Some(extent), Some(mapping)) => extent.start == mapping.start,
+            (None, None) => first.abs_diff(value) < NEAR,
+            _ => false,
+        });
         let index = known.unwrap_or_else(|| {
-            self.blocks.push(value);
+            self.blocks.push((value, mapping));
             self.blocks.len() - 1
         });
-        Some(offset(&format!("mem{}", index + 1), value, self.blocks[index]))
+        Some(offset(&format!("mem{}", index + 1), value, self.blocks[index].0))
     }
 
     fn in_module(&self, value: u64) -> Option<String> {
@@ -203,7 +229,10 @@ impl Regions {
         let module = |value| self.modules.iter().position(|(extent, ..)| extent.contains(&value));
         match (self.in_stack(one), self.in_stack(other), module(one), module(other)) {
             (true, true, ..) => true,
-            (false, false, None, None) => one.abs_diff(other) < NEAR,
+            (false, false, None, None) => match (self.mapping(one), self.mapping(other)) {
+                (None, None) => one.abs_diff(other) < NEAR,
+                (one, other) => one == other,
+            },
             (_, _, one, other) => one.is_some() && one == other,
         }
     }

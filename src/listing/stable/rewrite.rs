@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
 use super::flow::{Flow, Written};
 use super::native::{Native, function_at};
-use super::outside::written_by_call;
+use super::outside::{mapped_length, written_by_call};
 use super::regions::Regions;
 use super::row::{MASKED, StableAccess, StableMarker, StableRow};
+use super::scanned::{self, Scanned};
 use super::stack_move::{StackMove, stack_move};
 use super::tag::{Tag, Value};
 use super::taint::{Registers as Tags, Taint};
@@ -16,6 +17,7 @@ use crate::address::RuntimeAddr;
 use crate::listing::code::Code;
 use crate::listing::kind::Kind;
 use crate::listing::strings::{self, Strings};
+use crate::listing::syscall_result;
 use crate::listing::syscall_signature::returns_address;
 use crate::listing::syscall_text::{self, Texts};
 use crate::listing::{changes, hex, markers, names};
@@ -33,20 +35,28 @@ pub struct Rewrite<'t> {
     arguments: HashMap<u64, Vec<usize>>,
     threads: Vec<u32>,
     taint: Taint,
-    /// Of handlers being run: the registers of what they interrupted.
-    interrupted: Vec<Tags>,
+    /// What handlers being run interrupted, the innermost last.
+    interrupted: Vec<Interrupted>,
     /// A function that ran natively, until what it has left behind is known.
     native: Option<Native>,
     /// Native code has run, and the first row behind it has not come yet.
     back: bool,
-    /// A handler was entered, and its first row has not come yet.
-    entering: bool,
     /// The flags as a reader knows them.
     flags: u64,
     /// By depth, where the last call there led.
     called: Vec<RuntimeAddr>,
     /// The depth that the last row led to.
     depth: usize,
+}
+
+/// What a signal's handler interrupted.
+#[derive(Debug)]
+struct Interrupted {
+    registers: Tags,
+    /// The function that was running natively: it goes on behind the handler.
+    native: Option<Native>,
+    /// A row of the handler has come: one that runs natively has none.
+    entered: bool,
 }
 
 impl<'t> Rewrite<'t> {
@@ -62,7 +72,6 @@ impl<'t> Rewrite<'t> {
             taint: Taint::default(),
             interrupted: Vec::new(),
             back: false,
-            entering: false,
             native: None,
             flags: 0,
             called: Vec::new(),
@@ -81,7 +90,9 @@ impl<'t> Rewrite<'t> {
             // Called back from below, where native code has written what it passes on.
             self.taint.memory.grew(before.general[RSP]);
         }
-        if let Some(before) = step.before().filter(|_| std::mem::take(&mut self.entering)) {
+        let entering =
+            self.interrupted.last_mut().is_some_and(|it| !std::mem::replace(&mut it.entered, true));
+        if let Some(before) = step.before().filter(|_| entering) {
             self.enter_handler(before.general[RSP]);
             self.taint.registers.set_general(RDI, self.regions.adopt(before.general[RDI]));
         }
@@ -106,17 +117,21 @@ impl<'t> Rewrite<'t> {
             Some(instruction) => self.flow.follow(instruction, step, &mut self.taint, &self.regions),
             None => Written::default(),
         };
-        if let Some(call) = &step.syscall {
+        if let Some(call) = step.syscall.as_ref().filter(|call| syscall_result::result(call).is_some()) {
             let (name, arguments) = (names::syscall(call.number), call.arguments.map(Some));
             let is_address = |value| self.regions.is_address(value);
             written_by_call(&name, &arguments, Some(call.result), &is_address, &mut self.taint.memory);
             // Memory that the kernel hands out is what a program goes on to use.
             if returns_address(&name) && self.regions.is_address(call.result) {
+                if let Some(length) = mapped_length(&name, &call.arguments) {
+                    self.regions.map(call.result, length);
+                }
                 self.taint.registers.set_general(RAX, self.regions.adopt(call.result));
             }
         }
         row.unknown_flags.1 = self.taint.registers.flags;
-        let Some(change) = change else {
+        let returns = step.syscall.as_ref().is_none_or(|call| syscall_result::result(call).is_some());
+        let Some(change) = change.filter(|_| returns) else {
             row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
             return row;
         };
@@ -137,6 +152,9 @@ impl<'t> Rewrite<'t> {
     /// What native code has left behind, once its result is known.
     fn settle(&mut self, result: Option<u64>) {
         if let Some(native) = self.native.take() {
+            if let (Some(address), Some(length)) = (result, native.maps()) {
+                self.regions.map(address, length);
+            }
             native.returns(result, &self.regions, &mut self.taint);
         }
     }
@@ -160,7 +178,11 @@ impl<'t> Rewrite<'t> {
         // Of the registers what is known of them, in the order of `gregs` (`sys/ucontext.h`), and where it was interrupted.
         const GENERAL: [usize; 16] = [8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP];
         const SAVED: u64 = 8 + std::mem::offset_of!(libc::ucontext_t, uc_mcontext) as u64;
-        if let Some(registers) = self.interrupted.last() {
+        if let Some(interrupted) = self.interrupted.last() {
+            let mut registers = interrupted.registers.clone();
+            if interrupted.native.is_some() {
+                registers.ran_natively();
+            }
             for (slot, register) in (0..).zip(GENERAL) {
                 self.taint.memory.write(rsp + SAVED + 8 * slot, registers.general(register));
             }
@@ -213,21 +235,33 @@ impl<'t> Rewrite<'t> {
                 // Text that is made of an address is another one in another run.
                 let mut texts = arguments.iter().flatten().filter_map(|value| self.strings.at(*value));
                 let formats_address = texts.any(|text| text.contains("%p"));
+                let scanned = names.iter().find_map(|name| scanned::format_of(name)).and_then(|at| {
+                    let format = self.strings.at(arguments[at]?)?;
+                    Some(Scanned::of(at, &format))
+                });
                 self.back = true;
-                self.native = Some(Native { names, arguments, vdso, formats_address });
+                self.native = Some(Native { names, arguments, vdso, formats_address, scanned });
                 self.flags = 0;
             }
             Marker::Signal { .. } => {
-                self.settle(None);
-                self.interrupted.push(std::mem::take(&mut self.taint.registers));
-                (self.entering, self.flags) = (true, 0);
+                let registers = std::mem::take(&mut self.taint.registers);
+                let native = self.native.take();
+                self.interrupted.push(Interrupted { registers, native, entered: false });
+                self.flags = 0;
                 self.called.clear();
             }
             Marker::Sigreturn => {
                 self.settle(None);
-                self.taint.registers = self.interrupted.pop().unwrap_or_default();
+                if let Some(interrupted) = self.interrupted.pop() {
+                    (self.taint.registers, self.native) = (interrupted.registers, interrupted.native);
+                    if interrupted.entered {
+                        self.regions.end_handler();
+                    }
+                } else {
+                    self.taint.registers = Tags::default();
+                    self.regions.end_handler();
+                }
                 self.flow.known().forget();
-                self.regions.end_handler();
                 self.flags = 0;
             }
             Marker::Fork { .. } => words = Some(format!("fork: child {MASKED} runs on untraced")),
