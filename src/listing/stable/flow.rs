@@ -10,7 +10,7 @@ use super::known::Known;
 use super::operand_kinds::{general, reads, rflags, vector, writes};
 use super::regions::Regions;
 use super::scalar::Scalars;
-use super::tag::{Tag, Value};
+use super::tag::{Alignment, Tag, Value};
 use super::taint::Taint;
 use super::touched::{Touched, is_secret, touched};
 use super::vectors::moved;
@@ -30,6 +30,9 @@ pub struct Written {
     pub flags: u64,
     /// Where it read or wrote differs by run.
     pub elsewhere: bool,
+    /// What the addresses of its explicit operand, and of reads and writes of string instructions are made of.
+    pub operand: Option<Alignment>,
+    pub strings: Option<[Option<Alignment>; 2]>,
 }
 
 /// Follows instructions.
@@ -109,7 +112,11 @@ impl Flow {
                 secret: is_secret(instruction, entry, &touched, regions),
                 elsewhere: addresses(instruction).any(|it| taint.registers.read(it).is_outside()),
             };
-            step.run(entry.count, taint)
+            let string = instruction.is_string_instruction();
+            let of = |register: usize| taint.registers.general(register).as_address();
+            let strings = string.then(|| [of(RSI), of(RDI)]);
+            let explicit = step.has_memory().then(|| step.lea(taint).as_address()).flatten();
+            Written { operand: explicit, strings, ..step.run(entry.count, taint) }
         };
         match change {
             Some(change) => self.known.seen(&change.after),
@@ -139,7 +146,7 @@ impl Step<'_> {
             }
         }
         let flags = if self.leaves_flags(count) { 0 } else { self.flags(flags, taint) };
-        Written { registers, flags, elsewhere: self.elsewhere }
+        Written { registers, flags, elsewhere: self.elsewhere, ..Written::default() }
     }
 
     fn flags(&self, flags: Flags, taint: &mut Taint) -> u64 {
@@ -174,6 +181,10 @@ impl Step<'_> {
 
     fn is_memory(&self, operand: u32) -> bool {
         self.instruction.op_kind(operand) == OpKind::Memory
+    }
+
+    fn has_memory(&self) -> bool {
+        (0..self.instruction.op_count()).any(|operand| self.is_memory(operand))
     }
 
     fn memory(&self, it: &Touched, taint: &Taint) -> Value {
@@ -340,7 +351,12 @@ impl Step<'_> {
         let numbers = || Some((self.word(0)?, self.word(1)?));
         let operands = Operands {
             same: !unary && self.same_register(0, 1),
-            together: !unary && numbers().is_some_and(|(one, other)| self.regions.are_together(one, other)),
+            together: !unary
+                && one
+                    .as_address()
+                    .zip(other.as_address())
+                    .is_some_and(|(one, other)| one.keeps_distance(other))
+                && numbers().is_some_and(|(one, other)| self.regions.are_together(one, other)),
             second: if unary { None } else { self.number(1) },
         };
         let (mut value, flags) = result(operation, &one, &other, operands);

@@ -10,7 +10,7 @@ use super::regions::Regions;
 use super::row::{MASKED, StableAccess, StableMarker, StableRow};
 use super::scanned::{self, Scanned};
 use super::stack_move::{StackMove, stack_move};
-use super::tag::{Tag, Value};
+use super::tag::{Alignment, Tag, Value};
 use super::taint::{Registers as Tags, Taint};
 use super::touched::Touched;
 use crate::address::RuntimeAddr;
@@ -23,7 +23,7 @@ use crate::listing::syscall_text::{self, Texts};
 use crate::listing::{changes, hex, markers, names};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
-use crate::record::step::{MemoryAccess, RegisterChange};
+use crate::record::step::{Access, MemoryAccess, RegisterChange};
 use crate::registers::{GENERAL_NAMES, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 
 /// Where a reader of the rows so far stands.
@@ -105,11 +105,20 @@ impl<'t> Rewrite<'t> {
         if let Some(call) = &step.syscall {
             let (regions, registers) = (&mut self.regions, &self.taint.registers);
             let unknown = |index: usize| !registers.general(SYSCALL_ARGUMENTS[index]).is_shown();
-            let name_of = &mut |value| regions.name(value);
+            let made_of = |value| {
+                let at = call.arguments.iter().position(|argument| *argument == value)?;
+                registers.general(SYSCALL_ARGUMENTS[at]).as_address()
+            };
+            let name_of = &mut |value| regions.name_as(value, made_of(value));
             let texts = Texts { constants: &self.strings, recorded: &Default::default() };
             row.syscall = Some(syscall_text::arguments(call, &texts, &unknown, name_of));
         }
+        if let Some(before) = step.before() {
+            self.regions.is_at(before.general[RSP]);
+        }
+        self.taint.registers.set_stack_pointer(self.regions.of_stack_pointer());
         let before = self.taint.registers.masked();
+        let made_of = self.taint.registers.addresses();
         (row.unknown, row.rflags) = (before, (self.flags, self.flags));
         row.unknown_flags = (self.taint.registers.flags, self.taint.registers.flags);
         let change = step.registers.as_ref();
@@ -132,20 +141,21 @@ impl<'t> Rewrite<'t> {
         row.unknown_flags.1 = self.taint.registers.flags;
         let returns = step.syscall.as_ref().is_none_or(|call| syscall_result::result(call).is_some());
         let Some(change) = change.filter(|_| returns) else {
-            row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
+            row.memory = self.memory(step, code, &written, made_of[RSP]);
             return row;
         };
         let (rsp, moved) = (change.after.general[RSP], stack_move(code));
         if moved == StackMove::Aligned {
-            let before = self.regions.render(change.before.general[RSP]);
+            let before = self.regions.render_rsp(change.before.general[RSP]);
             row.registers.push((GENERAL_NAMES[RSP], before, "aligned".to_owned()));
             self.regions.align(rsp);
+            self.taint.registers.set_stack_pointer(self.regions.of_stack_pointer());
         }
         row.instruction = self.instruction(code);
-        row.registers.extend(self.registers(change, before, &written, moved));
+        row.registers.extend(self.registers(change, (before, &made_of), &written, moved));
         row.flags = self.flags(change, &written);
         row.rflags.1 = self.flags;
-        row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
+        row.memory = self.memory(step, code, &written, made_of[RSP]);
         row
     }
 
@@ -206,14 +216,15 @@ impl<'t> Rewrite<'t> {
                 for index in ORDER.into_iter().filter(|index| used.contains(index)) {
                     let tags = self.regions.adopt(registers.general[index]);
                     self.taint.registers.set_general(index, tags);
-                    let value = self.value(registers.general[index]);
+                    let value = self.value(registers.general[index], None);
                     marker.registers.push((GENERAL_NAMES[index], value));
                 }
             }
             Marker::Leave { rax, xmm0 } => {
                 self.settle(Some(rax));
                 let shown = self.taint.registers.general(RAX).is_shown();
-                let value = if shown { self.regions.render(rax) } else { MASKED.to_owned() };
+                let made_of = self.taint.registers.general(RAX).as_address();
+                let value = if shown { self.regions.render_as(rax, made_of) } else { MASKED.to_owned() };
                 let number = shown && !self.regions.is_address(rax);
                 let xmm0 = if self.taint.registers.shows_vector_result() { xmm0 } else { [0; 16] };
                 marker.result = if number { markers::result(rax, xmm0) } else { format!("rax {value}") };
@@ -314,8 +325,8 @@ impl<'t> Rewrite<'t> {
         index as u64 + 1
     }
 
-    fn value(&mut self, value: u64) -> String {
-        let mut text = self.regions.render(value);
+    fn value(&mut self, value: u64, made_of: Option<Alignment>) -> String {
+        let mut text = self.regions.render_as(value, made_of);
         if let Some(constant) = self.strings.at(value) {
             text.push(' ');
             text.push_str(&constant);
@@ -328,7 +339,7 @@ impl<'t> Rewrite<'t> {
     fn registers(
         &mut self,
         change: &RegisterChange,
-        tainted: u16,
+        (tainted, made_of): (u16, &[Option<Alignment>; 16]),
         written: &Written,
         moved: StackMove,
     ) -> Vec<(&'static str, String, String)> {
@@ -347,15 +358,16 @@ impl<'t> Rewrite<'t> {
             let before = match index {
                 _ if unknown => MASKED.to_owned(),
                 RSP => self.regions.render_rsp(before),
-                _ => self.regions.render(before),
+                _ => self.regions.render_as(before, made_of[index]),
             };
             if index == RSP && moved == StackMove::Set {
                 self.regions.leave_aligned(after);
+                self.taint.registers.set_stack_pointer(self.regions.of_stack_pointer());
             }
             let after = match index {
                 _ if unknown_now => MASKED.to_owned(),
                 RSP => self.regions.render_rsp(after),
-                _ => self.value(after),
+                _ => self.value(after, self.taint.registers.general(index).as_address()),
             };
             registers.push((name, before, after));
         }
@@ -371,12 +383,42 @@ impl<'t> Rewrite<'t> {
         changes::named(shown, now).collect()
     }
 
-    fn access(&mut self, memory: &MemoryAccess, written: &Written) -> StableAccess {
+    /// The row's operands in memory. `stack` is what RSP was an address of before it.
+    fn memory(
+        &mut self,
+        step: &StepEntry,
+        code: &Code,
+        written: &Written,
+        stack: Option<Alignment>,
+    ) -> Vec<StableAccess> {
+        let pushes = code.instruction.is_some_and(|it| it.is_stack_instruction());
+        let last = step.memory.len().saturating_sub(1);
+        let all = step.memory.iter().enumerate();
+        all.map(|(i, memory)| {
+            let made_of = match written.strings {
+                Some([read, _]) if memory.access == Access::Read => read,
+                Some([_, write]) => write,
+                None if pushes && i == last => stack,
+                None => written.operand,
+            };
+            self.access(memory, written, made_of)
+        })
+        .collect()
+    }
+
+    fn access(
+        &mut self,
+        memory: &MemoryAccess,
+        written: &Written,
+        made_of: Option<Alignment>,
+    ) -> StableAccess {
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
         let known = Touched::recorded(memory).read(&self.taint.memory, &self.regions);
         let value = if written.elsewhere { MASKED.to_owned() } else { self.operand(bytes, &known) };
-        let address =
-            if written.elsewhere { MASKED.to_owned() } else { self.regions.render(memory.address.0) };
+        let address = match written.elsewhere {
+            true => MASKED.to_owned(),
+            false => self.regions.render_as(memory.address.0, made_of),
+        };
         StableAccess { access: memory.access, size: memory.size, address, value }
     }
 
@@ -388,14 +430,14 @@ impl<'t> Rewrite<'t> {
         if let [value] = words[..]
             && bytes.len() == 8
             && known.is_shown()
-            && let Some(name) = self.regions.name(value)
+            && let Some(name) = self.regions.name_as(value, known.as_address())
         {
             return name;
         }
         let addresses = words.iter().any(|word| self.regions.is_address(*word));
         if bytes.len() > 8 && bytes.len().is_multiple_of(8) && (addresses || !known.is_number()) {
             let shown = |(i, word)| match known.part(8 * i, 8).is_shown() {
-                true => self.regions.render(word),
+                true => self.regions.render_as(word, known.part(8 * i, 8).as_address()),
                 false => MASKED.to_owned(),
             };
             let words: Vec<_> = words.into_iter().enumerate().map(shown).collect();
