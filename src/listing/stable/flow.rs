@@ -271,6 +271,16 @@ impl Step<'_> {
                 self.assign(0, &value, taint);
                 known
             }
+            // Without nested frames, which no compiler uses: `push rbp; mov rbp,rsp; sub rsp,…` (SDM volume 2, ENTER).
+            M::Enter if self.instruction.immediate8_2nd() & 31 == 0 => {
+                let pushed = *taint.registers.general(RBP);
+                if let Some(top) = self.touched.last().filter(|it| it.access == Access::Write) {
+                    taint.memory.write(top.address, &pushed.part(0, top.size));
+                }
+                let stack = *taint.registers.general(RSP);
+                taint.registers.set_general(RBP, stack);
+                known
+            }
             M::Leave => {
                 let value = self.touched.last().map_or(Value::number(8), |top| self.memory(top, taint));
                 taint.registers.set_general(RBP, value);

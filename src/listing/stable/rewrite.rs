@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use iced_x86::Mnemonic;
+
 use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
 use super::flow::{Flow, Written};
 use super::native::{Native, function_at};
@@ -141,7 +143,7 @@ impl<'t> Rewrite<'t> {
         row.unknown_flags.1 = self.taint.registers.flags;
         let returns = step.syscall.as_ref().is_none_or(|call| syscall_result::result(call).is_some());
         let Some(change) = change.filter(|_| returns) else {
-            row.memory = self.memory(step, code, &written, made_of[RSP]);
+            row.memory = self.memory(step, code, &written, &made_of);
             return row;
         };
         let (rsp, moved) = (change.after.general[RSP], stack_move(code));
@@ -155,7 +157,7 @@ impl<'t> Rewrite<'t> {
         row.registers.extend(self.registers(change, (before, &made_of), &written, moved));
         row.flags = self.flags(change, &written);
         row.rflags.1 = self.flags;
-        row.memory = self.memory(step, code, &written, made_of[RSP]);
+        row.memory = self.memory(step, code, &written, &made_of);
         row
     }
 
@@ -383,15 +385,17 @@ impl<'t> Rewrite<'t> {
         changes::named(shown, now).collect()
     }
 
-    /// The row's operands in memory. `stack` is what RSP was an address of before it.
+    /// The row's operands in memory. `made_of` is what registers held addresses of before it.
     fn memory(
         &mut self,
         step: &StepEntry,
         code: &Code,
         written: &Written,
-        stack: Option<Alignment>,
+        made_of: &[Option<Alignment>; 16],
     ) -> Vec<StableAccess> {
         let pushes = code.instruction.is_some_and(|it| it.is_stack_instruction());
+        let leaves = code.instruction.is_some_and(|it| it.mnemonic() == Mnemonic::Leave);
+        let stack = made_of[if leaves { RBP } else { RSP }];
         let last = step.memory.len().saturating_sub(1);
         let all = step.memory.iter().enumerate();
         all.map(|(i, memory)| {

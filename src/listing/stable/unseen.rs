@@ -5,7 +5,7 @@ use crate::check::synthetic::at;
 use crate::listing::golden::leak;
 use crate::record::marker::Marker;
 use crate::record::step::{Access, Syscall};
-use crate::registers::{R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, flag};
+use crate::registers::{R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, flag};
 
 const SYSCALL: &[u8] = &[0x0f, 0x05];
 
@@ -104,4 +104,37 @@ fn a_mapping_is_a_block_however_near_it_lies() {
     });
     // The caller left an address of its own in r9.
     assert!(text.contains("rbx mem2→mem3+0x1ff8"), "{text}");
+}
+
+#[test]
+fn an_address_stays_relative_to_what_it_was_made_from() {
+    let text = both(|program, run| {
+        // lea rbx,[rsp-0x300]; and rsp,-64; then rbx is moved and written through.
+        program.execute(&[0x48, 0x8d, 0x9c, 0x24, 0, 0xfd, 0xff, 0xff], |r| {
+            r.general[RBX] = r.general[RSP] - 0x300
+        });
+        program.execute(&[0x48, 0x83, 0xe4, 0xc0], |r| r.general[RSP] &= !63);
+        program.execute(&[0x48, 0x89, 0xd8], |r| r.general[RAX] = r.general[RBX]);
+        program.execute(&[0x48, 0x8d, 0x4c, 0x24, 0xf0], |r| r.general[RCX] = r.general[RSP] - 0x10);
+        let stored = memory(Access::Write, run.rsp - 0x300, 1, &[1]);
+        program.touch(&[0xc6, 0x00, 1], stored, |_| {});
+        // How far one is from the other differs.
+        program.execute(&[0x48, 0x29, 0xc1], |r| r.general[RCX] -= r.general[RAX]);
+    });
+    assert!(text.contains("rax ?→stack-0x300"), "{text}");
+    assert!(text.contains("rcx ?→aligned-0x10"), "{text}");
+    assert!(text.contains("write 1 [stack-0x300]=0x1"), "{text}");
+    assert!(text.contains("rcx aligned-0x10→?"), "{text}");
+}
+
+#[test]
+fn enter_makes_a_frame() {
+    let text = both(|program, run| {
+        let rsp = run.rsp;
+        let saved = program.0.registers.general[RBP].to_le_bytes();
+        let pushed = memory(Access::Write, rsp - 8, 8, leak(saved));
+        program
+            .touch(&[0xc8, 0x20, 0, 0], pushed, |r| (r.general[RBP], r.general[RSP]) = (rsp - 8, rsp - 0x28));
+    });
+    assert!(text.contains("rbp ?→stack-0x8"), "{text}");
 }
