@@ -241,8 +241,10 @@ impl<'t> Rewrite<'t> {
                 let names = [function_at(self.trace, called), function_at(self.trace, target)];
                 let known = self.flow.known();
                 let arguments = ORDER.map(|register| known.get(register));
-                if let Some(rsp) = known.get(RSP) {
-                    self.taint.memory.ran_natively(rsp);
+                match known.get(RSP) {
+                    Some(rsp) if vdso => self.taint.memory.ran_aside(rsp),
+                    Some(rsp) => self.taint.memory.ran_natively(rsp),
+                    None => {}
                 }
                 known.forget();
                 // Text that is made of an address is another one in another run.
