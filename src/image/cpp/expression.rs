@@ -171,6 +171,7 @@ impl Parser<'_> {
         } else {
             self.rest = rest;
             self.substitutions.truncate(count);
+            self.parameters_said.retain(|(at, _)| *at < count);
             self.type_()?
         };
         self.take("on");

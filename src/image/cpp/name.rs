@@ -57,7 +57,7 @@ impl Parser<'_> {
             }
             scope = Some(match (self.peek(), scope) {
                 (b'I', Some(name)) => Rc::new(Node::Template(name, self.template_arguments(own)?)),
-                (b'T', None) => self.template_parameter()?,
+                (b'T', None) => self.parameter_type()?,
                 (b'D', None) if self.starts_with("DT") || self.starts_with("Dt") => self.decltype()?,
                 (b'S', None) if self.take("St") => {
                     scope = Some(Node::text("std"));

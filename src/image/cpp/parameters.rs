@@ -58,20 +58,30 @@ impl Parser<'_> {
         })
     }
 
+    /// `<template-param>` as a type, which is a substitution from there on.
+    pub fn parameter_type(&mut self) -> Option<Tree> {
+        let (index, parameter) = self.numbered_parameter()?;
+        self.parameters_said.push((self.substitutions.len(), index));
+        Some(parameter)
+    }
+
     /// `<template-param>`
     pub fn template_parameter(&mut self) -> Option<Tree> {
+        self.numbered_parameter().map(|(_, parameter)| parameter)
+    }
+
+    fn numbered_parameter(&mut self) -> Option<(usize, Tree)> {
         self.take("T").then_some(())?;
         let index = self.index(10)?;
-        self.parameters_said.push((self.substitutions.len(), index));
         if self.in_lambda {
-            return Some(Node::text(&format!("auto:{}", index + 1)));
+            return Some((index, Node::text(&format!("auto:{}", index + 1))));
         }
         match self.argument(index) {
-            Some(argument) => Some(argument),
+            Some(argument) => Some((index, argument)),
             None if self.in_conversion => {
                 let forward = Rc::new(Node::Forward(RefCell::new(None)));
                 self.forward.push((index, forward.clone()));
-                Some(forward)
+                Some((index, forward))
             }
             None => None,
         }

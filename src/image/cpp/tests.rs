@@ -48,6 +48,11 @@ fn expressions_in_arguments() {
         "std::enable_if<std::__is_bitwise_relocatable<int, void>::value, int*>::type \
          std::__relocate_a_1<int, int>(int*, int*, int*, std::allocator<int>&)",
     );
+    // The parameter in an expression is no substitution.
+    is(
+        "_Z1fIiLm3EEvSt5arrayIT_XT0_EES1_S2_",
+        "void f<int, 3ul>(std::array<int, 3ul>, int, std::array<int, 3ul>)",
+    );
     is("_ZN1AILm0ELin5ELb1EE1fEv", "A<0ul, -5, true>::f()");
     is("_Z1fILN2ns1EE3EEvv", "void f<(ns::E)3>()");
     is("_Z1fI1AXadL_ZNS0_1gEiEEEvv", "void f<A, &A::g>()");

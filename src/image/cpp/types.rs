@@ -40,7 +40,7 @@ impl Parser<'_> {
                 Rc::new(Node::MemberPointer(class, self.type_()?))
             }
             b'T' if !matches!(self.rest.get(1), Some(b's' | b'u' | b'e')) => {
-                let parameter = self.template_parameter()?;
+                let parameter = self.parameter_type()?;
                 if self.peek() == b'I' && !self.in_conversion {
                     self.substitutions.push(parameter.clone());
                     Rc::new(Node::Template(parameter, self.template_arguments(false)?))
