@@ -144,6 +144,28 @@ fn kinds_are_told_apart_and_a_stripped_file_still_has_its_exports() {
 }
 
 #[test]
+fn without_local_symbols_a_name_without_a_size_is_that_of_its_first_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = "asm(\".globl bare\\nbare: lea 7(%rdi),%eax\\n ret\\nhidden: lea 9(%rdi),%eax\\n ret\\n\");";
+    for (name, strip) in [("kept", "-Wl,--build-id"), ("stripped", "-s")] {
+        let Some(path) = compile(directory.path(), name, source, &["-shared", "-fPIC", strip]) else {
+            return;
+        };
+        let (_, table) = table(&path);
+        let bare = named(&table, "bare");
+        let at = |offset| table.at(ElfAddr(bare.address.0 + offset)).map(|(symbol, at)| (symbol.raw(), at));
+        assert_eq!(at(0), Some(("bare", 0)), "{name}");
+        let (inside, behind) = match name {
+            "kept" => (Some(("bare", 3)), Some(("hidden", 0))),
+            _ => (None, None),
+        };
+        assert_eq!((at(3), at(4)), (inside, behind), "{name}");
+        // Who asks for the function gets more than its first instruction.
+        assert!(bare.range().end.0 >= bare.address.0 + 4, "{name}: {bare:?}");
+    }
+}
+
+#[test]
 fn symbols_survive_the_loss_of_the_section_headers() {
     let directory = tempfile::tempdir().unwrap();
     let source = "int answer(void) { return 42; } int other(int a) { return a; }";

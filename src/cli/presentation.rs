@@ -120,6 +120,10 @@ impl Presentation {
                 "only CSV has a column of markers; in the other formats each is a row of its own",
             ));
         }
+        if self.markdown == Markdown::Fenced && self.format != Format::Markdown {
+            return Err(Failure::new(status, "--markdown fenced applies to --format markdown alone")
+                .next("add --format markdown, or leave --markdown out"));
+        }
         if !self.columns.is_empty() && self.format == Format::Html {
             return Err(Failure::new(
                 status,
@@ -213,7 +217,9 @@ fn column(name: &str) -> Result<Column, String> {
     let all = || Column::ALL.into_iter().map(Column::name);
     let found = Column::ALL.into_iter().find(|column| column.name() == name);
     found.ok_or_else(|| {
-        let near = nearest_of(name, all(), 2);
+        // Whoever stops early means the rest, too.
+        let begun: Vec<_> = all().filter(|known| !name.is_empty() && known.starts_with(name)).collect();
+        let near = if begun.is_empty() { nearest_of(name, all(), 2) } else { begun };
         let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
         let known = all().collect::<Vec<_>>().join(", ");
         if near.is_empty() {
@@ -222,4 +228,18 @@ fn column(name: &str) -> Result<Column, String> {
             format!("there is no such column; did you mean {}? There are {known}", near.join(" or "))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_found_by_their_beginning_and_by_likeness() {
+        assert!(column("instr").unwrap_err().contains("did you mean `instruction`?"));
+        assert!(column("mem").unwrap_err().contains("did you mean `memory`?"));
+        assert!(column("symbl").unwrap_err().contains("did you mean `symbol`?"));
+        assert!(!column("zzzzzz").unwrap_err().contains("did you mean"));
+        assert_eq!(column("flags"), Ok(Column::Flags));
+    }
 }

@@ -6,6 +6,7 @@
 mod access_table;
 pub mod boundary;
 pub mod class;
+mod cpp;
 pub mod decode;
 #[cfg(feature = "dwarf")]
 pub mod dwarf;

@@ -64,6 +64,9 @@ fn demangle_base(base: &str) -> Option<String> {
     if let Ok(rust) = rustc_demangle::try_demangle(base) {
         return Some(format!("{rust:#}"));
     }
+    if let Some(name) = super::cpp::demangle(base) {
+        return Some(name);
+    }
     // cpp_demangle takes plain C names for type names; only what has the prefix is mangled.
     if !base.starts_with("_Z") && !base.starts_with("__Z") {
         return None;

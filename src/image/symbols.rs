@@ -1,7 +1,7 @@
 //! The functions of one ELF file: merged, bounded, found by address and by name.
 
 use super::elf::Elf;
-use super::elf_symbols::{Candidate, Code, SymbolKind, candidates, kept_for};
+use super::elf_symbols::{Candidate, Code, SymbolKind, candidates, has_symtab, kept_for};
 use super::names;
 use super::plt;
 use crate::address::ElfAddr;
@@ -17,8 +17,11 @@ pub struct Symbol {
     /// versions.
     names: Vec<String>,
     pub address: ElfAddr,
-    /// In bytes. Where the file gives none, up to the next symbol or the end of the section.
+    /// In bytes, how much of the code is its own. Where the file gives none, up to the next symbol or the end of the
+    /// section; but 1 where local symbols are stripped, since any of those may be next.
     pub size: u64,
+    /// How far its code may go, where it is asked for: at least `size`.
+    extent: u64,
     /// Whether `size` is the file's word or ours.
     pub sized: bool,
     pub kind: SymbolKind,
@@ -47,7 +50,11 @@ impl Symbol {
 
     #[must_use]
     pub fn range(&self) -> Range<ElfAddr> {
-        self.address..ElfAddr(self.address.0.saturating_add(self.size))
+        self.address..ElfAddr(self.address.0.saturating_add(self.extent))
+    }
+
+    fn end(&self) -> ElfAddr {
+        ElfAddr(self.address.0.saturating_add(self.size))
     }
 }
 
@@ -66,7 +73,7 @@ impl SymbolTable {
     /// Reads `.symtab`, `.dynsym` and the PLT. A file without symbols gives an empty table.
     #[must_use]
     pub fn of(elf: &Elf) -> Self {
-        Self::from_candidates(elf, candidates(elf))
+        Self::from_candidates(elf, candidates(elf), has_symtab(elf))
     }
 
     /// The same with the names of `debug`, the separate debug file of `elf`, which keeps the `.symtab` that was stripped.
@@ -74,16 +81,17 @@ impl SymbolTable {
     pub fn with_debug(elf: &Elf, debug: &Elf) -> Self {
         let mut found = candidates(elf);
         found.extend(kept_for(elf, debug));
-        Self::from_candidates(elf, found)
+        Self::from_candidates(elf, found, has_symtab(debug))
     }
 
-    fn from_candidates(elf: &Elf, mut found: Vec<Candidate>) -> Self {
+    /// `complete` says whether local symbols are among them.
+    fn from_candidates(elf: &Elf, mut found: Vec<Candidate>, complete: bool) -> Self {
         let stubs = plt::stubs(elf, &found);
         found.extend(stubs);
-        Self::merge(found, Code::of(elf))
+        Self::merge(found, Code::of(elf), complete)
     }
 
-    fn merge(mut found: Vec<Candidate>, code: Code) -> Self {
+    fn merge(mut found: Vec<Candidate>, code: Code, complete: bool) -> Self {
         found.sort_by_key(|candidate| candidate.address);
         for aliases in found.chunk_by_mut(|a, b| a.address == b.address) {
             aliases.sort_by(|a, b| rank(a).cmp(&rank(b)));
@@ -95,10 +103,10 @@ impl SymbolTable {
                 None => symbols.push(candidate.into()),
             }
         }
-        bound_unsized(&mut symbols, &code);
+        bound_unsized(&mut symbols, &code, complete);
         let mut reach = ElfAddr(0);
         let ends = symbols.iter().map(|s| {
-            reach = reach.max(s.range().end);
+            reach = reach.max(s.end());
             reach
         });
         Self { reach: ends.collect(), cold: cold_parts(&symbols), symbols, code }
@@ -120,7 +128,7 @@ impl SymbolTable {
                 break;
             }
             let symbol = self.symbols.get(index)?;
-            if !symbol.range().contains(&address) {
+            if address >= symbol.end() {
                 continue;
             }
             if symbol.sized {
@@ -140,10 +148,12 @@ impl SymbolTable {
         }
         let after = self.symbols.partition_point(|s| s.address <= address);
         let next = self.symbols.get(after).map_or(ElfAddr(u64::MAX), |s| s.address);
+        let size = self.code.end(address).min(next).0 - address.0;
         Some(Symbol {
             names: vec![format!("unnamed_{address:x}")],
             address,
-            size: self.code.end(address).min(next).0 - address.0,
+            size,
+            extent: size,
             sized: false,
             kind: SymbolKind::NoType,
             local: true,
@@ -168,6 +178,7 @@ impl SymbolTable {
 impl Symbol {
     fn add_alias(&mut self, other: Candidate) {
         self.size = self.size.max(other.size);
+        self.extent = self.size;
         self.sized = self.size > 0;
         if other.kind == SymbolKind::IndirectFunction {
             self.kind = other.kind;
@@ -183,6 +194,7 @@ impl From<Candidate> for Symbol {
         Self {
             address: c.address,
             size: c.size,
+            extent: c.size,
             sized: c.size > 0,
             kind: c.kind,
             local: c.local,
@@ -224,22 +236,26 @@ pub(super) fn rank(c: &Candidate) -> impl Ord + '_ {
 }
 
 /// Gives symbols without a size the room up to the next symbol, but never past their section or segment, and
-/// inside a sized function never past its end.
-fn bound_unsized(symbols: &mut [Symbol], code: &Code) {
+/// inside a sized function never past its end. What is behind the first byte is theirs for certain only where the table is
+/// `complete`.
+fn bound_unsized(symbols: &mut [Symbol], code: &Code, complete: bool) {
     let mut next = ElfAddr(u64::MAX);
     for symbol in symbols.iter_mut().rev() {
         if !symbol.sized {
             let end = code.end(symbol.address).min(next);
-            symbol.size = end.0.saturating_sub(symbol.address.0);
+            symbol.extent = end.0.saturating_sub(symbol.address.0);
         }
         next = symbol.address;
     }
     let mut covered = ElfAddr(0);
     for symbol in symbols {
         if symbol.sized {
-            covered = covered.max(symbol.range().end);
-        } else if symbol.address < covered {
-            symbol.size = symbol.size.min(covered.0 - symbol.address.0);
+            covered = covered.max(symbol.end());
+            continue;
         }
+        if symbol.address < covered {
+            symbol.extent = symbol.extent.min(covered.0 - symbol.address.0);
+        }
+        symbol.size = if complete { symbol.extent } else { symbol.extent.min(1) };
     }
 }

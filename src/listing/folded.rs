@@ -3,6 +3,7 @@
 use super::loops::Folds;
 use super::options::{Loops, Options, Values};
 use super::rows::{FoldRow, Row};
+use super::selection::Selection;
 use super::shown::Shown;
 use crate::check::summary::Summary;
 use crate::record::reader::Trace;
@@ -26,7 +27,13 @@ impl<'t> Folded<'t> {
             if bare.selection.is_everything() {
                 bare.values = Values::Recorded;
             }
-            Folds::of(Shown::new(trace, &bare))
+            let shown = Shown::new(trace, &bare);
+            if bare.selection.is_stretch() {
+                let whole =
+                    Options { selection: Selection::default(), values: Values::Recorded, ..bare.clone() };
+                return Folds::of_part(shown, Shown::new(trace, &whole));
+            }
+            Folds::of(shown)
         });
         Self { shown: Shown::new(trace, options), folds, call: 0, index: 0, said: false }
     }
@@ -71,7 +78,6 @@ impl Iterator for Folded<'_> {
 mod tests {
     use super::*;
     use crate::check::synthetic::{Synthetic, THREAD};
-    use crate::listing::selection::Selection;
     use crate::record::marker::Marker;
     use crate::registers::{RAX, RDI, RSI};
 
@@ -111,5 +117,47 @@ mod tests {
             }
             assert_eq!(next, first + 31);
         }
+    }
+
+    /// Rows of an outer loop around an inner one of as many rounds as said, each row an address.
+    fn nested(rounds: &[u64], selection: Selection) -> Vec<(u64, Option<u64>)> {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1200);
+        for rounds in rounds {
+            trace.step(0x1204, |_| {}, |_| {}); // the outer loop's beginning
+            for round in 1..=*rounds {
+                trace.step(0x1208, |_| {}, |_| {});
+                let next = if round == *rounds { 0x120c } else { 0x1204 };
+                trace.step(next, |_| {}, |_| {});
+            }
+            trace.step(0x1200, |_| {}, |_| {});
+        }
+        let trace = trace.read();
+        let options = Options { loops: Loops::Collapsed, selection, ..Options::default() };
+        let rows = Folded::new(&trace, &options).filter_map(|row| match row {
+            Row::Step(row) => Some((row.entry.n, None)),
+            Row::Fold(row) => Some((row.fold.hidden.start, Some(row.fold.hidden.end - 1))),
+            Row::Marker(_) => None,
+        });
+        rows.collect()
+    }
+
+    #[test]
+    fn a_cut_listing_folds_within_the_loops_of_the_whole_call() {
+        // An outer iteration of twelve rows: its beginning, five rounds of two rows, its end. The cut begins inside of a round and
+        // ends inside of the next outer iteration.
+        let range = Selection { ranges: vec![3..=20], ..Selection::default() };
+        let rows = nested(&[5, 5, 5], range);
+        let folds: Vec<_> = rows.iter().filter_map(|(begin, end)| Some((*begin, (*end)?))).collect();
+        for (begin, end) in &folds {
+            assert!(*end < 12 || *begin > 12, "no fold goes over the end of an outer iteration: {rows:?}");
+        }
+        assert!(!folds.is_empty(), "{rows:?}");
+        let mut next = 3;
+        for (begin, hidden) in rows {
+            assert_eq!(begin, next);
+            next = hidden.unwrap_or(begin) + 1;
+        }
+        assert_eq!(next, 21);
     }
 }

@@ -39,6 +39,7 @@ mod module_files;
 mod names;
 mod native_names;
 mod open_call;
+mod operand_extent;
 pub mod options;
 pub mod palette;
 mod place;

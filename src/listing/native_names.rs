@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::leaving::{LINKAGE, Way};
 use super::markers::{self, Back};
 use super::module_files::ModuleFiles;
-use super::place::{Place, name_of};
+use super::place::{Place, file_name, name_of};
 use super::visible::visible;
 use crate::address::RuntimeAddr;
 use crate::image::elf_symbols::SymbolKind;
@@ -28,12 +28,20 @@ pub struct NativeNames {
     chosen: HashMap<(Rc<str>, RuntimeAddr), bool>,
     /// By entry, what was asked for.
     entries: HashMap<RuntimeAddr, Option<Rc<str>>>,
+    /// By a function's name as the linker has it, where it is.
+    definers: HashMap<Rc<str>, Option<Rc<str>>>,
 }
 
 impl NativeNames {
     #[must_use]
     pub fn new(files: Rc<ModuleFiles>) -> Self {
-        Self { files, known: HashMap::new(), chosen: HashMap::new(), entries: HashMap::new() }
+        Self {
+            files,
+            known: HashMap::new(),
+            chosen: HashMap::new(),
+            entries: HashMap::new(),
+            definers: HashMap::new(),
+        }
     }
 
     /// A `native` marker in words.
@@ -58,6 +66,9 @@ impl NativeNames {
                     if trace.module(target).is_none() {
                         name.into_owned()
                     } else if matches!(way, Way::Binding(_)) {
+                        let raw = hit.symbol.raw.trim_end_matches(LINKAGE);
+                        let defined = self.definer(trace, raw);
+                        let function = defined.as_deref().unwrap_or(&function);
                         format!("{name} → {function} (bound on this call)")
                     } else {
                         let raw = hit.symbol.raw.trim_end_matches(LINKAGE);
@@ -65,7 +76,10 @@ impl NativeNames {
                     }
                 }
             },
-            Way::Straight => left,
+            Way::Straight => match self.stub_at(trace, target).and_then(|raw| self.definer(trace, &raw)) {
+                Some(function) => format!("{left} → {function}"),
+                None => left,
+            },
         };
         markers::native(&left, back, |resume| Place::of(trace, resume).short(resume))
     }
@@ -109,6 +123,34 @@ impl NativeNames {
         let mut indirect = found.iter().filter(|it| it.symbol.kind == SymbolKind::IndirectFunction);
         let (Some(only), None) = (indirect.next(), indirect.next()) else { return None };
         Some(visible(&only.symbol.name()).into_owned())
+    }
+
+    /// Of the stub of the linkage table that begins at this address, the function's name as the linker has it.
+    fn stub_at(&self, trace: &Trace, address: RuntimeAddr) -> Option<Rc<str>> {
+        let (file, at) = self.files.symbols_at(trace, address)?;
+        let (symbol, offset) = file.symbols().at(at)?;
+        let stub = symbol.kind == SymbolKind::Plt && offset == 0;
+        stub.then(|| symbol.raw().trim_end_matches(LINKAGE).into())
+    }
+
+    /// `libc.so.6!strtol`: the module that has the function of this name, as the linker has it, if one alone has it. Which one
+    /// the loader would take of several, files do not say.
+    fn definer(&mut self, trace: &Trace, raw: &str) -> Option<Rc<str>> {
+        if let Some(known) = self.definers.get(raw) {
+            return known.clone();
+        }
+        let defines = |symbol: &&Symbol| {
+            symbol.kind != SymbolKind::Plt && !symbol.local && symbol.names().any(|name| name == raw)
+        };
+        let mut found = trace.modules().iter().filter_map(|module| {
+            let file = self.files.of(module)?;
+            let kind = file.symbols().symbols().iter().find(defines)?.kind;
+            let indirect = if kind == SymbolKind::IndirectFunction { INDIRECT } else { "" };
+            Some(format!("{}!{}{indirect}", visible(file_name(&module.path)), visible(&demangle(raw))))
+        });
+        let only = found.next().filter(|_| found.next().is_none()).map(Into::into);
+        self.definers.insert(raw.into(), only.clone());
+        only
     }
 
     /// Whether `target`'s module has an indirect function of this name, and this is not its own code, which chooses.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::names;
-use super::strings::quoted;
+use super::strings::escaped;
 use super::syscall_arity;
 use super::syscall_signature::{Argument, argument};
 use crate::record::marker::Marker;
@@ -69,7 +69,7 @@ impl RecordedStrings {
                 }
                 _ => None,
             };
-            quoted(&bytes?).map(Into::into)
+            Some(escaped(&bytes?).into())
         })
     }
 

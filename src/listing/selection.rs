@@ -42,6 +42,13 @@ impl Selection {
         *self == Self::default()
     }
 
+    /// Whether it cuts stretches out of calls, and leaves nothing out of those.
+    #[must_use]
+    pub fn is_stretch(&self) -> bool {
+        let cut = !self.ranges.is_empty() || self.last.is_some();
+        cut && self.depths.is_empty() && self.functions.is_empty() && self.only.is_empty()
+    }
+
     /// Whether the row is listed, but for [`Selection::last`].
     #[must_use]
     pub fn admits(&self, row: &StepRow) -> bool {

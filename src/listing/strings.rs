@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
+use super::visible::is_direction;
 use crate::address::RuntimeAddr;
 use crate::image::elf::Elf;
 use crate::record::reader::Trace;
@@ -59,10 +60,18 @@ impl Strings {
         text
     }
 
-    /// The `length` bytes at `address`, quoted and escaped, where they are text.
+    /// The C string that starts at `address`, whatever it consists of.
+    #[must_use]
+    pub fn text(&self, address: u64) -> Option<String> {
+        let bytes = self.bytes(address)?;
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        Some(escaped(&bytes[..end]))
+    }
+
+    /// The `length` bytes at `address`, quoted and escaped.
     #[must_use]
     pub fn buffer(&self, address: u64, length: u64) -> Option<String> {
-        quoted(self.bytes(address)?.get(..usize::try_from(length).ok()?)?)
+        Some(escaped(self.bytes(address)?.get(..usize::try_from(length).ok()?)?))
     }
 
     /// The rest of the constants from `address` on.
@@ -74,10 +83,63 @@ impl Strings {
     }
 }
 
+/// Bytes as a C string literal, those that are no text as octal escapes, as strace(1) writes them.
+pub(super) fn escaped(bytes: &[u8]) -> String {
+    let mut quoted = String::from('"');
+    let mut shown = 0;
+    for chunk in bytes.utf8_chunks() {
+        let mut text = chunk.valid().chars().peekable();
+        while let Some(c) = text.next() {
+            if shown == SHOWN {
+                break;
+            }
+            shown += 1;
+            match c {
+                '\n' => quoted.push_str("\\n"),
+                '\t' => quoted.push_str("\\t"),
+                '\r' => quoted.push_str("\\r"),
+                '"' | '\\' => quoted.extend(['\\', c]),
+                c if is_plain(c) => quoted.push(c),
+                c => {
+                    // One digit suffices where no other one follows.
+                    let short = c.is_ascii() && !text.peek().is_some_and(char::is_ascii_digit);
+                    c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_octal(&mut quoted, byte, short));
+                }
+            }
+        }
+        for byte in chunk.invalid() {
+            if shown == SHOWN {
+                break;
+            }
+            shown += 1;
+            push_octal(&mut quoted, *byte, false);
+        }
+        if shown == SHOWN && quoted.len() > SHOWN {
+            break;
+        }
+    }
+    let all = bytes.utf8_chunks().map(|it| it.valid().chars().count() + it.invalid().len()).sum::<usize>();
+    if all > shown {
+        quoted.push('…');
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn push_octal(text: &mut String, byte: u8, short: bool) {
+    let octal = if short { format!("\\{byte:o}") } else { format!("\\{byte:03o}") };
+    text.push_str(&octal);
+}
+
+/// Whether a character stands for itself wherever a listing is shown.
+fn is_plain(c: char) -> bool {
+    !c.is_control() && !is_direction(c)
+}
+
 /// Bytes as a C string literal; `None` where they are no text.
 pub(super) fn quoted(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let plain = |c: char| !c.is_control() || "\n\t\r".contains(c);
+    let plain = |c: char| is_plain(c) || "\n\t\r".contains(c);
     if text.is_empty() || !text.chars().all(plain) {
         return None;
     }
@@ -144,6 +206,20 @@ mod tests {
         assert_eq!(operand(b"hello, world\0abc").as_deref(), Some("\"hello, world\"…"));
         assert_eq!(operand(b"hello\x01234567890"), None);
         assert_eq!(operand(&0x5555_5555_6040_u64.to_le_bytes()), None, "a pointer");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_escaped() {
+        assert_eq!(escaped(b"a\0b\x01\x7f\xff|\n"), r#""a\0b\1\177\377|\n""#);
+        assert_eq!(escaped(b"\x001"), r#""\0001""#, "a digit follows");
+        assert_eq!(
+            escaped("\u{20ac}\u{202e}".as_bytes()),
+            "\"\u{20ac}\\342\\200\\256\"",
+            "no change of direction"
+        );
+        assert_eq!(escaped(b""), "\"\"");
+        let long = escaped(&[0xff; 60]);
+        assert!(long.ends_with("\\377…\"") && long.matches("\\377").count() == SHOWN, "{long}");
     }
 
     #[test]

@@ -69,8 +69,9 @@ pub fn arguments(
                 Argument::Mode => format!("0{value:o}"),
                 Argument::Pointer | Argument::Text | Argument::Bytes if value == 0 => "NULL".to_owned(),
                 Argument::Text => {
-                    let text = texts.constants.at(value).or_else(|| texts.recorded[index].clone());
-                    text.map_or_else(|| or_hex(name_of(value)), |text| text.to_string())
+                    let text = texts.constants.text(value);
+                    let text = text.or_else(|| texts.recorded[index].as_deref().map(str::to_owned));
+                    text.unwrap_or_else(|| or_hex(name_of(value)))
                 }
                 Argument::Bytes => {
                     let text = texts.constants.buffer(value, length);

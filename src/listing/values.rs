@@ -4,6 +4,7 @@ use super::cells::Reader;
 use super::changes;
 use super::hex;
 use super::line::Line;
+use super::operand_extent;
 use super::palette::Palette;
 use super::rows::StepRow;
 use super::strings::{self, Strings};
@@ -64,11 +65,21 @@ pub fn push_flags(line: &mut Line, row: &StepRow, apart: usize) {
 /// `read 8 [0x7ffd1b2c3d48]=0x1`, one for each operand.
 pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
     let mut gap = 0;
+    let whole = operand_extent::whole(row);
+    if whole == Some(0) {
+        return; // the registers say how often it ran: not at all
+    }
+    let cut = |line: &mut Line, size: u8| {
+        if let Some(whole) = whole.filter(|whole| *whole > u64::from(size)) {
+            line.push(" … ").push_decimal(u64::from(size)).push(" of ").push_decimal(whole).push(" bytes");
+        }
+    };
     if let Some(stable) = &row.stable {
         for memory in &stable.memory {
             line.spaces(gap).push(word(memory.access)).push(" ").push_decimal(u64::from(memory.size));
             line.push(" [").push(&memory.address).push("]=");
             line.style(palette.value).push(&memory.value).style(palette.end);
+            cut(line, memory.size);
             gap = 2;
         }
         return;
@@ -77,6 +88,7 @@ pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
         line.spaces(gap);
         gap = 2;
         push_access(line, palette, memory);
+        cut(line, memory.size);
     }
 }
 

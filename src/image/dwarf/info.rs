@@ -24,6 +24,12 @@ impl<'s> DebugInfo<'s> {
         Ok(Self { dwarf, units })
     }
 
+    /// How many units have their functions in files of their own (`-gsplit-dwarf`; DWARF 5, 7.3.2), which are not read.
+    #[must_use]
+    pub fn split_units(&self) -> usize {
+        self.units.iter().filter(|unit| unit.dwo_id.is_some()).count()
+    }
+
     /// The entry at an offset of `.debug_info`, with its unit.
     pub(super) fn entry(&self, offset: DebugInfoOffset) -> Option<(&Unit<'s>, Entry<'s>)> {
         let starts_before =

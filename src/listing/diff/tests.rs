@@ -126,3 +126,26 @@ fn the_same_program_under_another_name() {
     pair(&a, &mut b);
     assert!(compare(&a, &b, 3).divergence.is_none(), "{}", words(&a, &b));
 }
+
+#[test]
+fn a_process_id_from_wait_is_no_difference() {
+    let waited = |child: u64| {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1139);
+        let number = libc::SYS_wait4 as u64;
+        let call =
+            crate::record::step::Syscall { number, arguments: [u64::MAX, 0, 0, 0, 0, 0], result: child };
+        let call = crate::listing::golden::leak(call);
+        trace.step(
+            0x113b,
+            |r| r.general[RAX] = child,
+            |step| {
+                (step.bytes, step.syscall) = (Some(&[0x0f, 0x05][..]), Some(call));
+            },
+        );
+        trace.read()
+    };
+    let (a, b, failed) = (waited(4711), waited(4712), waited(-10_i64 as u64));
+    assert!(compare(&a, &b, 3).divergence.is_none(), "{}", words(&a, &b));
+    assert!(compare(&a, &failed, 3).divergence.is_some(), "that it failed is one");
+}

@@ -27,6 +27,7 @@ use crate::listing::code::Code;
 use crate::listing::hex;
 use crate::listing::line::Line;
 use crate::listing::loops::Folds;
+use crate::listing::operand_extent;
 use crate::listing::palette::Palette;
 use crate::listing::place::Place;
 use crate::listing::rows::{MarkerRow, Occasion, Row, StepRow};
@@ -146,7 +147,9 @@ impl<'t> RowLines<'t> {
             None => self.line.push('?'),
         }
         self.line.push('\t');
-        for (i, memory) in entry.memory.iter().enumerate() {
+        // A repeated instruction that ran no time touched nothing.
+        let touched = operand_extent::whole(row) != Some(0);
+        for (i, memory) in entry.memory.iter().enumerate().filter(|_| touched) {
             if i > 0 {
                 self.line.push(';');
             }

@@ -59,6 +59,12 @@ fn keys_and_clicks_step_through() {
     assert_eq!(browser.value(HASH), "#call-1-step-9", "a click goes to the row");
     browser.value("location.hash = '#call-1-step-18'");
     browser.wait(&format!("{HERE}.includes('idiv')"));
+    let about = "document.getElementById('about').textContent";
+    assert!(!browser.value(about).as_str().unwrap().contains("no step"));
+    browser.value("location.hash = '#call-7-step-3'");
+    browser.wait(&format!("{about}.includes('there is no step 3 of call 7')"));
+    browser.value("location.hash = '#call-1-step-9'");
+    browser.wait(&format!("!{about}.includes('there is no step')"));
     assert!(browser.requested.iter().all(|url| url.starts_with("file:")), "{:?}", browser.requested);
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::execution::Execution;
+use super::execution::{Execution, Graph};
 use super::fold::Fold;
 use super::walk;
 use crate::listing::rows::{Occasion, Row};
@@ -13,6 +13,8 @@ pub struct Folds {
     by_call: HashMap<u64, Vec<Fold>>,
     /// The call being read.
     open: Option<(u64, Execution)>,
+    /// Of calls of which a part is listed, their loops.
+    graphs: HashMap<u64, Graph>,
 }
 
 impl Folds {
@@ -26,22 +28,35 @@ impl Folds {
         folds
     }
 
+    /// The same of `part` of the rows, whose loops are those of `whole` calls: a part need not come to a loop's beginning.
+    #[must_use]
+    pub fn of_part(part: impl Iterator<Item = Row>, whole: impl Iterator<Item = Row>) -> Self {
+        let mut folds = Self::default();
+        let mut open: Option<(u64, Execution)> = None;
+        for row in whole {
+            if open.as_ref().is_none_or(|(known, _)| *known != row.call()) {
+                folds.graphs.extend(open.take().map(|(call, execution)| (call, execution.into_graph())));
+            }
+            let (_, execution) = open.get_or_insert_with(|| (row.call(), Execution::for_loops()));
+            follow(execution, &row);
+        }
+        folds.graphs.extend(open.map(|(call, execution)| (call, execution.into_graph())));
+        part.for_each(|row| folds.follow(&row));
+        folds.finish();
+        folds
+    }
+
     /// Follows a listed row.
     pub fn follow(&mut self, row: &Row) {
         let call = row.call();
         if self.open.as_ref().is_none_or(|(known, _)| *known != call) {
             self.finish();
         }
-        let (_, execution) = self.open.get_or_insert_with(|| (call, Execution::default()));
-        match row {
-            Row::Step(row) => execution.step(&row.entry),
-            Row::Marker(row) => {
-                if let Occasion::Recorded(marker) = &row.occasion {
-                    execution.marker(marker);
-                }
-            }
-            Row::Fold(_) => {}
-        }
+        let graphs = &mut self.graphs;
+        let (_, execution) = self.open.get_or_insert_with(|| {
+            (call, graphs.remove(&call).map_or_else(Execution::default, Execution::part_of))
+        });
+        follow(execution, row);
     }
 
     /// Ends the last call.
@@ -62,5 +77,17 @@ impl Folds {
     #[must_use]
     pub fn of_call(&self, call: u64) -> &[Fold] {
         self.by_call.get(&call).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn follow(execution: &mut Execution, row: &Row) {
+    match row {
+        Row::Step(row) => execution.step(&row.entry),
+        Row::Marker(row) => {
+            if let Occasion::Recorded(marker) = &row.occasion {
+                execution.marker(marker);
+            }
+        }
+        Row::Fold(_) => {}
     }
 }

@@ -57,6 +57,8 @@ pub struct OpenLoop {
     form: DefaultHasher,
     each: Option<u64>,
     unlike: bool,
+    /// The iteration being run began before its first row here.
+    partial: bool,
 }
 
 impl OpenLoop {
@@ -79,12 +81,24 @@ impl OpenLoop {
             form: DefaultHasher::new(),
             each: None,
             unlike: false,
+            partial: false,
         }
+    }
+
+    /// The same, its first iteration listed from its middle on.
+    #[must_use]
+    pub fn beginning(self, partial: bool) -> Self {
+        Self { partial, ..self }
     }
 
     /// Ends an iteration; the next one begins with row `next_row`.
     pub fn iterated(&mut self, paths: &mut Paths, next_row: u64) {
         let stretch = std::mem::take(&mut self.current);
+        if std::mem::take(&mut self.partial) {
+            self.folds.extend(stretch.folds);
+            self.row = next_row;
+            return;
+        }
         let path = paths.number(&stretch.tokens);
         let form = stretch.form(path);
         form.hash(&mut self.form);

@@ -15,6 +15,8 @@ struct Walk<'e> {
     /// The innermost last.
     open: Vec<OpenLoop>,
     unlike: u32,
+    /// The rows before this one are not listed.
+    resumes: bool,
 }
 
 /// The folds of a call, by their first row.
@@ -29,13 +31,16 @@ pub fn folds(execution: &Execution) -> Vec<Fold> {
         base: Stretch::default(),
         open: Vec::new(),
         unlike: 0,
+        resumes: false,
     };
     let mut jumps = execution.jumps.iter().peekable();
     let (mut row, mut begins) = (0, false);
     for (index, event) in execution.events.iter().enumerate() {
         match *event {
             Event::Step(place) => {
-                row = jumps.next_if(|(at, _)| *at == index).map_or(row + 1, |(_, row)| *row);
+                let jump = jumps.next_if(|(at, _)| *at == index);
+                row = jump.map_or(row + 1, |(_, row)| *row);
+                walk.resumes = jump.is_some();
                 walk.step(place, execution.places[place as usize], row, begins);
                 begins = false;
             }
@@ -68,7 +73,11 @@ impl Walk<'_> {
         let known = self.open.last().filter(|innermost| innermost.depth == depth).map(|it| it.number);
         let entered: Vec<_> =
             self.nesting.around(instruction).take_while(|number| Some(*number) != known).collect();
-        self.open.extend(entered.into_iter().rev().map(|it| OpenLoop::new(it, depth, instruction, row)));
+        for number in entered.into_iter().rev() {
+            // What is listed from its middle on is no iteration.
+            let partial = self.resumes && self.nesting.loops[number as usize].header != instruction;
+            self.open.push(OpenLoop::new(number, depth, instruction, row).beginning(partial));
+        }
         self.push(Token::Step(number));
     }
 

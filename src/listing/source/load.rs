@@ -37,7 +37,15 @@ impl Sources {
                 continue;
             }
             match places(module, &blocks) {
-                Ok(places) => found.push((module, blocks, places)),
+                Ok((places, split)) => {
+                    if split > 0 {
+                        sources.missing.push(format!(
+                            "`{}` has split debug information (.dwo), which is not read: lines without inlined functions; compile without -gsplit-dwarf",
+                            module.path
+                        ));
+                    }
+                    found.push((module, blocks, places));
+                }
                 Err(why) => sources.missing.push(format!("no source lines for `{}`: {why}", module.path)),
             }
         }
@@ -109,8 +117,8 @@ fn executed(trace: &Trace, module: &Module) -> Vec<Range<ElfAddr>> {
     blocks
 }
 
-/// The debug information for the blocks, or why there is none.
-fn places(module: &Module, blocks: &[Range<ElfAddr>]) -> Result<SourcePlaces, String> {
+/// The debug information for the blocks and how many units of it lie elsewhere, or why there is none.
+fn places(module: &Module, blocks: &[Range<ElfAddr>]) -> Result<(SourcePlaces, usize), String> {
     let path = Path::new(&module.path);
     let elf = Elf::open(path).map_err(|error| error.to_string())?;
     let now = elf.build_id().unwrap_or_default();
@@ -134,7 +142,7 @@ fn places(module: &Module, blocks: &[Range<ElfAddr>]) -> Result<SourcePlaces, St
         ));
     };
     let info = sections.info().map_err(|error| error.to_string())?;
-    info.places(blocks).map_err(|error| error.to_string())
+    Ok((info.places(blocks).map_err(|error| error.to_string())?, info.split_units()))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

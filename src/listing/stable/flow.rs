@@ -10,12 +10,13 @@ use super::known::Known;
 use super::operand_kinds::{general, reads, rflags, vector, writes};
 use super::regions::Regions;
 use super::scalar::Scalars;
-use super::tag::{Tag, Value};
+use super::tag::{Alignment, Tag, Value};
 use super::taint::Taint;
 use super::touched::{Touched, is_secret, touched};
 use super::vectors::moved;
 use crate::image::class::Class;
 use crate::image::decode::warm_up;
+use crate::listing::syscall_result;
 use crate::record::reader::StepEntry;
 use crate::record::step::{Access, RegisterChange};
 use crate::registers::{R11, RAX, RBP, RCX, RDI, RSI, RSP};
@@ -29,6 +30,9 @@ pub struct Written {
     pub flags: u64,
     /// Where it read or wrote differs by run.
     pub elsewhere: bool,
+    /// What the addresses of its explicit operand, and of reads and writes of string instructions are made of.
+    pub operand: Option<Alignment>,
+    pub strings: Option<[Option<Alignment>; 2]>,
 }
 
 /// Follows instructions.
@@ -84,7 +88,10 @@ impl Flow {
             }
             self.known.seen(before);
         }
-        let written = if Class::of(instruction) == Class::Syscall {
+        let call = entry.syscall.as_ref().filter(|_| Class::of(instruction) == Class::Syscall);
+        let written = if call.is_some_and(|call| syscall_result::result(call).is_none()) {
+            Written::default() // it never came back
+        } else if Class::of(instruction) == Class::Syscall {
             // The kernel's answer, where it returned to, and all flags (SDM volume 2, SYSCALL).
             for (register, tag) in [(RAX, Tag::Outside), (RCX, Tag::Number), (R11, Tag::Garbage)] {
                 taint.registers.set_general(register, Value::of(tag, 8));
@@ -105,7 +112,11 @@ impl Flow {
                 secret: is_secret(instruction, entry, &touched, regions),
                 elsewhere: addresses(instruction).any(|it| taint.registers.read(it).is_outside()),
             };
-            step.run(entry.count, taint)
+            let string = instruction.is_string_instruction();
+            let of = |register: usize| taint.registers.general(register).as_address();
+            let strings = string.then(|| [of(RSI), of(RDI)]);
+            let explicit = step.has_memory().then(|| step.lea(taint).as_address()).flatten();
+            Written { operand: explicit, strings, ..step.run(entry.count, taint) }
         };
         match change {
             Some(change) => self.known.seen(&change.after),
@@ -134,7 +145,8 @@ impl Step<'_> {
                 normalise(index, self.change, self.regions, taint);
             }
         }
-        Written { registers, flags: self.flags(flags, taint), elsewhere: self.elsewhere }
+        let flags = if self.leaves_flags(count) { 0 } else { self.flags(flags, taint) };
+        Written { registers, flags, elsewhere: self.elsewhere, ..Written::default() }
     }
 
     fn flags(&self, flags: Flags, taint: &mut Taint) -> u64 {
@@ -146,12 +158,33 @@ impl Step<'_> {
         written | fixed | undefined
     }
 
+    /// Whether the flags are as they were, though the instruction writes them as a rule: shifts and rotations by nothing,
+    /// and comparisons of no elements (SDM volume 2, SAL/SAR/SHL/SHR, REP).
+    fn leaves_flags(&self, count: Option<u64>) -> bool {
+        use Mnemonic as M;
+        let last = match self.instruction.mnemonic() {
+            M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr => 1,
+            M::Shld | M::Shrd => 2,
+            _ => {
+                let none = count == Some(0) || self.before(RCX) == Some(0);
+                let repeated = self.instruction.has_rep_prefix() || self.instruction.has_repne_prefix();
+                return none && repeated && self.instruction.is_string_instruction();
+            }
+        };
+        let mask = if self.size(0) == 8 { 63 } else { 31 };
+        self.number(last).is_some_and(|count| count & mask == 0)
+    }
+
     fn is_register(&self, operand: u32) -> bool {
         self.instruction.op_kind(operand) == OpKind::Register
     }
 
     fn is_memory(&self, operand: u32) -> bool {
         self.instruction.op_kind(operand) == OpKind::Memory
+    }
+
+    fn has_memory(&self) -> bool {
+        (0..self.instruction.op_count()).any(|operand| self.is_memory(operand))
     }
 
     fn memory(&self, it: &Touched, taint: &Taint) -> Value {
@@ -238,6 +271,16 @@ impl Step<'_> {
                 self.assign(0, &value, taint);
                 known
             }
+            // Without nested frames, which no compiler uses: `push rbp; mov rbp,rsp; sub rsp,…` (SDM volume 2, ENTER).
+            M::Enter if self.instruction.immediate8_2nd() & 31 == 0 => {
+                let pushed = *taint.registers.general(RBP);
+                if let Some(top) = self.touched.last().filter(|it| it.access == Access::Write) {
+                    taint.memory.write(top.address, &pushed.part(0, top.size));
+                }
+                let stack = *taint.registers.general(RSP);
+                taint.registers.set_general(RBP, stack);
+                known
+            }
             M::Leave => {
                 let value = self.touched.last().map_or(Value::number(8), |top| self.memory(top, taint));
                 taint.registers.set_general(RBP, value);
@@ -318,7 +361,12 @@ impl Step<'_> {
         let numbers = || Some((self.word(0)?, self.word(1)?));
         let operands = Operands {
             same: !unary && self.same_register(0, 1),
-            together: !unary && numbers().is_some_and(|(one, other)| self.regions.are_together(one, other)),
+            together: !unary
+                && one
+                    .as_address()
+                    .zip(other.as_address())
+                    .is_some_and(|(one, other)| one.keeps_distance(other))
+                && numbers().is_some_and(|(one, other)| self.regions.are_together(one, other)),
             second: if unary { None } else { self.number(1) },
         };
         let (mut value, flags) = result(operation, &one, &other, operands);

@@ -13,9 +13,9 @@ use crate::registers::{R11, RAX, RCX, RDI, RDX, RSI, RSP, Registers, flag};
 
 /// Addresses and chance of one run.
 #[derive(Clone, Copy)]
-struct Run {
-    rsp: u64,
-    chance: u64,
+pub(super) struct Run {
+    pub(super) rsp: u64,
+    pub(super) chance: u64,
 }
 
 const RUNS: [Run; 2] = [
@@ -37,14 +37,14 @@ fn traced(run: Run, execute: impl FnOnce(&mut Program)) -> String {
     text_of(&program.0.read(), &options)
 }
 
-struct Program(Synthetic);
+pub(super) struct Program(pub(super) Synthetic);
 
 impl Program {
-    fn execute(&mut self, bytes: &'static [u8], run: impl FnOnce(&mut Registers)) {
+    pub(super) fn execute(&mut self, bytes: &'static [u8], run: impl FnOnce(&mut Registers)) {
         self.touch(bytes, &[], run);
     }
 
-    fn touch(
+    pub(super) fn touch(
         &mut self,
         bytes: &'static [u8],
         memory: &'static [MemoryAccess],
@@ -59,14 +59,14 @@ impl Program {
     }
 }
 
-fn memory(access: Access, address: u64, size: u8, value: &[u8]) -> &'static [MemoryAccess] {
+pub(super) fn memory(access: Access, address: u64, size: u8, value: &[u8]) -> &'static [MemoryAccess] {
     let mut bytes = [0; 64];
     bytes[..value.len()].copy_from_slice(value);
     leak([MemoryAccess { access, address: crate::address::RuntimeAddr(address), size, value: bytes }])
 }
 
 /// What both runs list: the same.
-fn both(execute: impl Fn(&mut Program, Run)) -> String {
+pub(super) fn both(execute: impl Fn(&mut Program, Run)) -> String {
     let [one, other] = RUNS.map(|run| traced(run, |program| execute(program, run)));
     assert_eq!(one, other);
     one

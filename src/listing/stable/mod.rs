@@ -13,6 +13,7 @@ mod regions;
 mod rewrite;
 mod row;
 mod scalar;
+mod scanned;
 mod shadow;
 mod stack_move;
 mod tag;
@@ -20,6 +21,8 @@ mod taint;
 #[cfg(test)]
 mod tests;
 mod touched;
+#[cfg(test)]
+mod unseen;
 mod vectors;
 
 pub use rewrite::Rewrite;

@@ -1,8 +1,9 @@
 //! What a function that ran out of sight has left behind.
 
 use super::arguments::ORDER;
-use super::outside::{written_by_call, written_by_function};
+use super::outside::{mapped_length, written_by_call, written_by_function};
 use super::regions::Regions;
+use super::scanned::{self, Scanned};
 use super::tag::{Tag, Value};
 use super::taint::Taint;
 use crate::address::RuntimeAddr;
@@ -57,8 +58,23 @@ const ARITY: &[(&str, usize)] = &[
     ("toupper", 1),
 ];
 
-/// Functions that leave behind a static `struct tm` or a text, by the clock or where the machine stands.
-const DATES: &[&str] = &["asctime", "ctime", "gmtime", "localtime", "getlogin", "ttyname"];
+const TM: u64 = size_of::<libc::tm>() as u64;
+const DIRENT: u64 = size_of::<libc::dirent>() as u64;
+
+/// Functions whose result leads to what comes from outside, a `struct tm` or a text for instance, and how long that is.
+const LEADING: &[(&str, u64)] = &[
+    ("asctime", TM),
+    ("ctime", TM),
+    ("getlogin", TM),
+    ("getpwnam", 48),
+    ("getpwuid", 48),
+    ("gmtime", TM),
+    ("localtime", TM),
+    ("readdir", DIRENT),
+    ("readdir64", DIRENT),
+    ("tmpnam", TM),
+    ("ttyname", TM),
+];
 
 /// A call that has left the scope, and its arguments, as far as they are known.
 #[derive(Clone, Debug)]
@@ -69,6 +85,8 @@ pub struct Native {
     pub vdso: bool,
     /// An argument is a format that asks for an address.
     pub formats_address: bool,
+    /// What a format of scanf(3) among the arguments says of what is read.
+    pub scanned: Option<Scanned>,
 }
 
 /// The name of the function at `address`, without what is said about how it is reached, and as the documentation calls it.
@@ -79,10 +97,19 @@ pub fn function_at(trace: &Trace, address: RuntimeAddr) -> String {
     let name = name.strip_prefix("__vdso_").or_else(|| name.strip_prefix("_IO_")).unwrap_or(name);
     let name = name.trim_start_matches('_');
     let name = name.strip_suffix("_chk").unwrap_or(name);
+    // Newer standards of C have some functions anew.
+    let name = name.strip_prefix("isoc99_").or_else(|| name.strip_prefix("isoc23_")).unwrap_or(name);
     name.to_owned()
 }
 
 impl Native {
+    /// How many bytes of memory of its own it hands out, if it does.
+    #[must_use]
+    pub fn maps(&self) -> Option<u64> {
+        let arguments = self.arguments.map(Option::unwrap_or_default);
+        self.names.iter().find_map(|name| mapped_length(name, &arguments)).filter(|length| *length > 0)
+    }
+
     /// What it made of memory and its result, once that is known. The registers are as before the call; but the scratch ones
     /// are left to [`Registers::ran_natively`](super::taint::Registers::ran_natively), which this does.
     pub fn returns(&self, result: Option<u64>, regions: &Regions, taint: &mut Taint) {
@@ -109,12 +136,19 @@ impl Native {
             }
         }
         self.passes_on(masked, result, taint);
+        if let Some(scanned) = &self.scanned {
+            let from_outside = self.names.iter().any(|name| scanned::reads_outside(name));
+            outside |= from_outside;
+            if from_outside || masked {
+                scanned.fill(arguments, &mut taint.memory);
+            }
+        }
         taint.registers.ran_natively();
         let tags = result.map_or(Value::number(8), |result| regions.adopt(result));
         let address = tags.as_address().is_some();
-        if let (true, Some(result)) = (known(DATES), result.filter(|_| address)) {
-            const TM: u64 = size_of::<libc::tm>() as u64;
-            taint.memory.fill(result, TM, Some(Tag::Outside));
+        let leading = LEADING.iter().find(|(name, _)| known(&[name]));
+        if let (Some((_, length)), Some(result)) = (leading, result.filter(|_| address)) {
+            taint.memory.fill(result, *length, Some(Tag::Outside));
         }
         // A jump gives what it was told (longjmp(3)); and where something lies tells nothing about what it was made from.
         let tags = if !address && (outside || masked) { Value::of(Tag::Outside, 8) } else { tags };
@@ -186,6 +220,7 @@ mod tests {
             arguments: [a, b, c, None, None, None],
             vdso: false,
             formats_address: false,
+            scanned: None,
         };
         native.returns(Some(result), &regions, taint);
         taint.registers.general(RAX).is_shown()
@@ -215,10 +250,39 @@ mod tests {
     }
 
     #[test]
+    fn what_a_result_leads_to() {
+        let mut taint = Taint::default();
+        assert!(call("readdir", [pointer(), number(0), number(0)], 0x5500_0000_0100, &mut taint));
+        assert_eq!(taint.memory.outside_from(0x5500_0000_0100), DIRENT);
+    }
+
+    #[test]
     fn a_jump_gives_what_it_was_told() {
         let mut taint = Taint::default();
         taint.memory.fill(BUFFER, 8, Some(Tag::Outside)); // registers, mangled
         assert!(call("longjmp", [pointer(), number(7), number(0)], 7, &mut taint));
+    }
+
+    #[test]
+    fn what_scanned_text_leaves() {
+        let scan = |name: &str, input: (u64, Value)| {
+            let mut taint = Taint::default();
+            let mut regions = Regions::of(&Synthetic::new().read());
+            regions.begin_call(RSP);
+            taint.registers.set_general(RDI, input.1);
+            let native = Native {
+                names: [name.to_owned(), String::new()],
+                arguments: [Some(input.0), Some(0x5000), Some(BUFFER), None, None, None],
+                vdso: false,
+                formats_address: false,
+                scanned: Some(Scanned::of(1, "%d")),
+            };
+            native.returns(Some(1), &regions, &mut taint);
+            (taint.registers.general(RAX).is_shown(), taint.memory.outside_from(BUFFER))
+        };
+        assert_eq!(scan("fscanf", number(0x5500_0000_0010)), (false, 4));
+        assert_eq!(scan("sscanf", number(7)), (true, 0), "of a text that every run has");
+        assert_eq!(scan("sscanf", (7, Value::of(Tag::Outside, 8))), (false, 4));
     }
 
     #[test]

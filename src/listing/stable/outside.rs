@@ -26,6 +26,9 @@ const RUSAGE: Length = Bytes(size_of::<libc::rusage>() as u64);
 const ADDRESS: Length = Bytes(size_of::<libc::sockaddr_storage>() as u64);
 const TIMESPEC: Length = Bytes(16);
 const ITIMER: Length = Bytes(32);
+const DIRENT: Length = Bytes(size_of::<libc::dirent>() as u64);
+/// A file name that the C library fills in: as long as such names are, since nobody says how long this one is.
+const TEMPLATE: Length = Bytes(64);
 
 /// From the manual pages in section 2; a call that writes nothing has no outputs.
 const CALLS: &[(&str, Outputs)] = &[
@@ -232,8 +235,10 @@ const FUNCTIONS: &[(&str, Outputs)] = &[
     ("fstatvfs", &[(1, Bytes(112))]),
     ("fxstat", &[(2, STAT)]),
     ("get_nprocs", &[]),
+    ("getauxval", &[]),
     ("getc", &[]),
     ("getchar", &[]),
+    ("getdomainname", &[(0, Argument(1, 1))]),
     ("getentropy", &[(0, Argument(1, 1))]),
     ("gethostid", &[]),
     ("gethostname", &[(0, Argument(1, 1))]),
@@ -246,24 +251,50 @@ const FUNCTIONS: &[(&str, Outputs)] = &[
     ("lrand48", &[]),
     ("lstat64", &[(1, STAT)]),
     ("lxstat", &[(2, STAT)]),
+    ("mkdtemp", &[(0, TEMPLATE)]),
+    ("mkostemp", &[(0, TEMPLATE)]),
+    ("mkostemps", &[(0, TEMPLATE)]),
+    ("mkstemp", &[(0, TEMPLATE)]),
+    ("mkstemp64", &[(0, TEMPLATE)]),
+    ("mkstemps", &[(0, TEMPLATE)]),
+    ("mktemp", &[(0, TEMPLATE)]),
     ("mrand48", &[]),
     ("nrand48", &[(0, Bytes(6))]),
+    ("posix_spawn", &[(0, Bytes(4))]),
+    ("posix_spawnp", &[(0, Bytes(4))]),
     ("pread", &[(1, Result(1, 0))]),
+    ("pthread_getattr_np", &[(1, Bytes(56))]),
+    ("pthread_getcpuclockid", &[(1, Bytes(4))]),
     ("rand", &[]),
     ("rand_r", &[(0, Bytes(4))]),
     ("random", &[]),
     ("random_r", &[(1, Bytes(4))]),
+    ("readdir64_r", &[(1, DIRENT)]),
+    ("readdir_r", &[(1, DIRENT)]),
     ("recv", &[(1, Result(1, 0))]),
     ("sched_getcpu", &[]),
     ("stat64", &[(1, STAT)]),
     ("statvfs", &[(1, Bytes(112))]),
     ("sysconf", &[]),
     ("timespec_get", &[(0, TIMESPEC)]),
+    ("tmpnam", &[(0, TEMPLATE)]),
+    ("ttyname_r", &[(1, Argument(2, 1))]),
     ("ungetc", &[]),
     ("wait", &[(0, Bytes(4))]),
+    ("wait3", &[(0, Bytes(4)), (2, RUSAGE)]),
     ("waitpid", &[(1, Bytes(4))]),
     ("xstat", &[(2, STAT)]),
 ];
+
+/// How many bytes of memory of its own the call of that name hands out, where its arguments say so.
+#[must_use]
+pub fn mapped_length(name: &str, arguments: &[u64; 6]) -> Option<u64> {
+    match name {
+        "mmap" | "mmap64" => Some(arguments[1]),
+        "mremap" => Some(arguments[2]),
+        _ => None,
+    }
+}
 
 /// What a system call wrote: `arguments` as far as they are known, `result` that of the call. `is_address` says what the
 /// kernel may have been given to write at.
@@ -352,6 +383,10 @@ mod tests {
         assert_eq!(filled("clock_gettime", [1, 0x1000, 0], 0), [(0x1000, 16)]);
         assert_eq!(filled("write", [1, 0x1000, 64], 64), []);
         assert_eq!(filled("bpf", [1, 0x1000, 64], 0), [(0x1000, 256)], "nobody knows");
+        let mut memory = Shadow::default();
+        let arguments = [Some(0x1000), None, None, None, None, None];
+        assert!(written_by_function("mkstemp", &arguments, Some(3), &mut memory));
+        assert_eq!(memory.outside_from(0x1000), 64);
         assert_eq!(filled("poll", [0x1000, 2, 64], 0), [(0x1000, 16)]);
     }
 }

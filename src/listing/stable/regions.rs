@@ -1,5 +1,6 @@
 //! Addresses by what they lie in.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -41,12 +42,16 @@ pub struct Regions {
     fixed_heap: Option<Range<u64>>,
     /// RSP at entry of the call.
     stack: u64,
-    /// RSP after a function aligned it to more than calls do, the innermost last.
-    aligned: Vec<u64>,
+    /// RSP after a function aligned it to more than calls do, the innermost last, and the number of the alignment.
+    aligned: Vec<(u8, u64)>,
+    /// All of them in this call, by number: what was made below one is written relative to it for ever.
+    bases: HashMap<u8, u64>,
     /// RSP at entry of signal handlers being run, the innermost last.
     handlers: Vec<u64>,
-    /// The first address seen of each other block of memory.
-    blocks: Vec<u64>,
+    /// The first address seen of each other block of memory, and its extent where that is known.
+    blocks: Vec<(u64, Option<Range<u64>>)>,
+    /// What the kernel has mapped in this call: blocks of their own, however near they lie to others.
+    mapped: Vec<Range<u64>>,
 }
 
 impl Regions {
@@ -70,27 +75,63 @@ impl Regions {
             fixed_heap,
             stack: 0,
             aligned: Vec::new(),
+            bases: HashMap::new(),
             handlers: Vec::new(),
             blocks: Vec::new(),
+            mapped: Vec::new(),
         }
+    }
+
+    /// The kernel has mapped so many bytes there.
+    pub fn map(&mut self, address: u64, length: u64) {
+        const PAGE: u64 = 4096;
+        let end = address.saturating_add(length.checked_next_multiple_of(PAGE).unwrap_or(length));
+        if !self.is_mapped(address) || self.in_stack(address) {
+            return;
+        }
+        // What lay there before is gone, and a block grows where it stays.
+        self.mapped.retain(|known| known.end <= address || end <= known.start);
+        self.mapped.push(address..end);
+    }
+
+    /// The mapping that an address lies in, where its extent is known.
+    fn mapping(&self, value: u64) -> Option<&Range<u64>> {
+        self.mapped.iter().find(|extent| extent.contains(&value))
     }
 
     /// Begins another call: what the blocks of memory are called depends on it alone.
     pub fn begin_call(&mut self, rsp: u64) {
         self.stack = rsp;
         self.aligned.clear();
+        self.bases.clear();
         self.handlers.clear();
         self.blocks.clear();
+        self.mapped.clear();
     }
 
     /// A function has aligned RSP to more than sixteen bytes: how far that moved it differs by run.
     pub fn align(&mut self, rsp: u64) {
-        self.aligned.push(rsp);
+        let number = (self.bases.len() & 0xff) as u8;
+        self.bases.insert(number, rsp);
+        self.aligned.push((number, rsp));
     }
 
     /// RSP was set to this, behind what was aligned below.
     pub fn leave_aligned(&mut self, rsp: u64) {
-        self.aligned.retain(|aligned| rsp < *aligned);
+        self.aligned.retain(|(_, aligned)| rsp < *aligned);
+    }
+
+    /// RSP is this, whatever brought it there: a jump out of functions, for one.
+    pub fn is_at(&mut self, rsp: u64) {
+        if self.aligned.last().is_some_and(|(_, aligned)| *aligned < rsp && self.in_stack(rsp)) {
+            self.aligned.retain(|(_, aligned)| rsp <= *aligned);
+        }
+    }
+
+    /// What RSP is now.
+    #[must_use]
+    pub fn of_stack_pointer(&self) -> Alignment {
+        self.aligned.last().map_or(Alignment::Paragraph, |(number, _)| Alignment::Aligned(*number))
     }
 
     /// A signal's handler begins with this RSP. The kernel puts its frame at a distance that differs by run.
@@ -118,6 +159,9 @@ impl Regions {
             return (*bias != 0).then_some(Alignment::Page);
         }
         if self.in_stack(value) {
+            if let Some((number, _)) = self.aligned.last().filter(|(_, aligned)| value < *aligned) {
+                return Some(Alignment::Aligned(*number));
+            }
             let known = value < self.stack + CALLERS;
             return Some(if known { Alignment::Paragraph } else { Alignment::Byte });
         }
@@ -159,6 +203,11 @@ impl Regions {
 
     /// The value by region and offset; `None` for what is no address.
     pub fn name(&mut self, value: u64) -> Option<String> {
+        self.name_as(value, None)
+    }
+
+    /// The same for one of which it is known what it was made of.
+    pub fn name_as(&mut self, value: u64, made_of: Option<Alignment>) -> Option<String> {
         // An alternate stack may lie anywhere, also next to a module.
         if let Some(name) = self.in_module(value) {
             return Some(name);
@@ -168,23 +217,33 @@ impl Regions {
                 return Some(offset("handler", value, *rsp));
             }
         }
-        // At the aligned address itself more often stands what RSP was before, if that was aligned by chance.
-        if let Some(rsp) = self.aligned.last().filter(|rsp| value < **rsp && self.in_stack(value)) {
-            return Some(offset("aligned", value, *rsp));
-        }
         if self.in_stack(value) {
+            // At the aligned address itself more often stands what RSP was before, if that was aligned by chance.
+            let base = match made_of {
+                Some(Alignment::Aligned(number)) => self.bases.get(&number).copied(),
+                Some(_) => None,
+                None => self.aligned.last().map(|(_, rsp)| *rsp).filter(|rsp| value < *rsp),
+            };
+            if let Some(rsp) = base {
+                return Some(offset("aligned", value, rsp));
+            }
             let known = value < self.stack + CALLERS;
             return Some(if known { offset("stack", value, self.stack) } else { "stack+…".to_owned() });
         }
         if !self.is_mapped(value) {
             return None;
         }
-        let known = self.blocks.iter().position(|block| block.abs_diff(value) < NEAR);
+        let mapping = self.mapping(value).cloned();
+        let known = self.blocks.iter().position(|(first, extent)| match (extent, &mapping) {
+            (Some(extent), Some(mapping)) => extent.start == mapping.start,
+            (None, None) => first.abs_diff(value) < NEAR,
+            _ => false,
+        });
         let index = known.unwrap_or_else(|| {
-            self.blocks.push(value);
+            self.blocks.push((value, mapping));
             self.blocks.len() - 1
         });
-        Some(offset(&format!("mem{}", index + 1), value, self.blocks[index]))
+        Some(offset(&format!("mem{}", index + 1), value, self.blocks[index].0))
     }
 
     fn in_module(&self, value: u64) -> Option<String> {
@@ -194,7 +253,12 @@ impl Regions {
 
     /// The value by region, or as it is.
     pub fn render(&mut self, value: u64) -> String {
-        self.name(value).unwrap_or_else(|| hex::hex(value))
+        self.render_as(value, None)
+    }
+
+    /// The same for one of which it is known what it was made of.
+    pub fn render_as(&mut self, value: u64, made_of: Option<Alignment>) -> String {
+        self.name_as(value, made_of).unwrap_or_else(|| hex::hex(value))
     }
 
     /// Whether two addresses keep their distance in every run.
@@ -203,14 +267,17 @@ impl Regions {
         let module = |value| self.modules.iter().position(|(extent, ..)| extent.contains(&value));
         match (self.in_stack(one), self.in_stack(other), module(one), module(other)) {
             (true, true, ..) => true,
-            (false, false, None, None) => one.abs_diff(other) < NEAR,
+            (false, false, None, None) => match (self.mapping(one), self.mapping(other)) {
+                (None, None) => one.abs_diff(other) < NEAR,
+                (one, other) => one == other,
+            },
             (_, _, one, other) => one.is_some() && one == other,
         }
     }
 
     /// The same for a value of RSP itself.
     pub fn render_rsp(&mut self, value: u64) -> String {
-        if self.aligned.last() == Some(&value) { "aligned".to_owned() } else { self.render(value) }
+        self.render_as(value, Some(self.of_stack_pointer()))
     }
 
     /// Whether it is among the C library's own variables.

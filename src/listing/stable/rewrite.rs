@@ -2,26 +2,30 @@
 
 use std::collections::HashMap;
 
+use iced_x86::Mnemonic;
+
 use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
 use super::flow::{Flow, Written};
 use super::native::{Native, function_at};
-use super::outside::written_by_call;
+use super::outside::{mapped_length, written_by_call};
 use super::regions::Regions;
 use super::row::{MASKED, StableAccess, StableMarker, StableRow};
+use super::scanned::{self, Scanned};
 use super::stack_move::{StackMove, stack_move};
-use super::tag::{Tag, Value};
+use super::tag::{Alignment, Tag, Value};
 use super::taint::{Registers as Tags, Taint};
 use super::touched::Touched;
 use crate::address::RuntimeAddr;
 use crate::listing::code::Code;
 use crate::listing::kind::Kind;
 use crate::listing::strings::{self, Strings};
+use crate::listing::syscall_result;
 use crate::listing::syscall_signature::returns_address;
 use crate::listing::syscall_text::{self, Texts};
 use crate::listing::{changes, hex, markers, names};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
-use crate::record::step::{MemoryAccess, RegisterChange};
+use crate::record::step::{Access, MemoryAccess, RegisterChange};
 use crate::registers::{GENERAL_NAMES, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 
 /// Where a reader of the rows so far stands.
@@ -33,20 +37,28 @@ pub struct Rewrite<'t> {
     arguments: HashMap<u64, Vec<usize>>,
     threads: Vec<u32>,
     taint: Taint,
-    /// Of handlers being run: the registers of what they interrupted.
-    interrupted: Vec<Tags>,
+    /// What handlers being run interrupted, the innermost last.
+    interrupted: Vec<Interrupted>,
     /// A function that ran natively, until what it has left behind is known.
     native: Option<Native>,
     /// Native code has run, and the first row behind it has not come yet.
     back: bool,
-    /// A handler was entered, and its first row has not come yet.
-    entering: bool,
     /// The flags as a reader knows them.
     flags: u64,
     /// By depth, where the last call there led.
     called: Vec<RuntimeAddr>,
     /// The depth that the last row led to.
     depth: usize,
+}
+
+/// What a signal's handler interrupted.
+#[derive(Debug)]
+struct Interrupted {
+    registers: Tags,
+    /// The function that was running natively: it goes on behind the handler.
+    native: Option<Native>,
+    /// A row of the handler has come: one that runs natively has none.
+    entered: bool,
 }
 
 impl<'t> Rewrite<'t> {
@@ -62,7 +74,6 @@ impl<'t> Rewrite<'t> {
             taint: Taint::default(),
             interrupted: Vec::new(),
             back: false,
-            entering: false,
             native: None,
             flags: 0,
             called: Vec::new(),
@@ -81,7 +92,9 @@ impl<'t> Rewrite<'t> {
             // Called back from below, where native code has written what it passes on.
             self.taint.memory.grew(before.general[RSP]);
         }
-        if let Some(before) = step.before().filter(|_| std::mem::take(&mut self.entering)) {
+        let entering =
+            self.interrupted.last_mut().is_some_and(|it| !std::mem::replace(&mut it.entered, true));
+        if let Some(before) = step.before().filter(|_| entering) {
             self.enter_handler(before.general[RSP]);
             self.taint.registers.set_general(RDI, self.regions.adopt(before.general[RDI]));
         }
@@ -94,11 +107,20 @@ impl<'t> Rewrite<'t> {
         if let Some(call) = &step.syscall {
             let (regions, registers) = (&mut self.regions, &self.taint.registers);
             let unknown = |index: usize| !registers.general(SYSCALL_ARGUMENTS[index]).is_shown();
-            let name_of = &mut |value| regions.name(value);
+            let made_of = |value| {
+                let at = call.arguments.iter().position(|argument| *argument == value)?;
+                registers.general(SYSCALL_ARGUMENTS[at]).as_address()
+            };
+            let name_of = &mut |value| regions.name_as(value, made_of(value));
             let texts = Texts { constants: &self.strings, recorded: &Default::default() };
             row.syscall = Some(syscall_text::arguments(call, &texts, &unknown, name_of));
         }
+        if let Some(before) = step.before() {
+            self.regions.is_at(before.general[RSP]);
+        }
+        self.taint.registers.set_stack_pointer(self.regions.of_stack_pointer());
         let before = self.taint.registers.masked();
+        let made_of = self.taint.registers.addresses();
         (row.unknown, row.rflags) = (before, (self.flags, self.flags));
         row.unknown_flags = (self.taint.registers.flags, self.taint.registers.flags);
         let change = step.registers.as_ref();
@@ -106,37 +128,45 @@ impl<'t> Rewrite<'t> {
             Some(instruction) => self.flow.follow(instruction, step, &mut self.taint, &self.regions),
             None => Written::default(),
         };
-        if let Some(call) = &step.syscall {
+        if let Some(call) = step.syscall.as_ref().filter(|call| syscall_result::result(call).is_some()) {
             let (name, arguments) = (names::syscall(call.number), call.arguments.map(Some));
             let is_address = |value| self.regions.is_address(value);
             written_by_call(&name, &arguments, Some(call.result), &is_address, &mut self.taint.memory);
             // Memory that the kernel hands out is what a program goes on to use.
             if returns_address(&name) && self.regions.is_address(call.result) {
+                if let Some(length) = mapped_length(&name, &call.arguments) {
+                    self.regions.map(call.result, length);
+                }
                 self.taint.registers.set_general(RAX, self.regions.adopt(call.result));
             }
         }
         row.unknown_flags.1 = self.taint.registers.flags;
-        let Some(change) = change else {
-            row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
+        let returns = step.syscall.as_ref().is_none_or(|call| syscall_result::result(call).is_some());
+        let Some(change) = change.filter(|_| returns) else {
+            row.memory = self.memory(step, code, &written, &made_of);
             return row;
         };
         let (rsp, moved) = (change.after.general[RSP], stack_move(code));
         if moved == StackMove::Aligned {
-            let before = self.regions.render(change.before.general[RSP]);
+            let before = self.regions.render_rsp(change.before.general[RSP]);
             row.registers.push((GENERAL_NAMES[RSP], before, "aligned".to_owned()));
             self.regions.align(rsp);
+            self.taint.registers.set_stack_pointer(self.regions.of_stack_pointer());
         }
         row.instruction = self.instruction(code);
-        row.registers.extend(self.registers(change, before, &written, moved));
+        row.registers.extend(self.registers(change, (before, &made_of), &written, moved));
         row.flags = self.flags(change, &written);
         row.rflags.1 = self.flags;
-        row.memory = step.memory.iter().map(|memory| self.access(memory, &written)).collect();
+        row.memory = self.memory(step, code, &written, &made_of);
         row
     }
 
     /// What native code has left behind, once its result is known.
     fn settle(&mut self, result: Option<u64>) {
         if let Some(native) = self.native.take() {
+            if let (Some(address), Some(length)) = (result, native.maps()) {
+                self.regions.map(address, length);
+            }
             native.returns(result, &self.regions, &mut self.taint);
         }
     }
@@ -160,7 +190,11 @@ impl<'t> Rewrite<'t> {
         // Of the registers what is known of them, in the order of `gregs` (`sys/ucontext.h`), and where it was interrupted.
         const GENERAL: [usize; 16] = [8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP];
         const SAVED: u64 = 8 + std::mem::offset_of!(libc::ucontext_t, uc_mcontext) as u64;
-        if let Some(registers) = self.interrupted.last() {
+        if let Some(interrupted) = self.interrupted.last() {
+            let mut registers = interrupted.registers.clone();
+            if interrupted.native.is_some() {
+                registers.ran_natively();
+            }
             for (slot, register) in (0..).zip(GENERAL) {
                 self.taint.memory.write(rsp + SAVED + 8 * slot, registers.general(register));
             }
@@ -184,14 +218,15 @@ impl<'t> Rewrite<'t> {
                 for index in ORDER.into_iter().filter(|index| used.contains(index)) {
                     let tags = self.regions.adopt(registers.general[index]);
                     self.taint.registers.set_general(index, tags);
-                    let value = self.value(registers.general[index]);
+                    let value = self.value(registers.general[index], None);
                     marker.registers.push((GENERAL_NAMES[index], value));
                 }
             }
             Marker::Leave { rax, xmm0 } => {
                 self.settle(Some(rax));
                 let shown = self.taint.registers.general(RAX).is_shown();
-                let value = if shown { self.regions.render(rax) } else { MASKED.to_owned() };
+                let made_of = self.taint.registers.general(RAX).as_address();
+                let value = if shown { self.regions.render_as(rax, made_of) } else { MASKED.to_owned() };
                 let number = shown && !self.regions.is_address(rax);
                 let xmm0 = if self.taint.registers.shows_vector_result() { xmm0 } else { [0; 16] };
                 marker.result = if number { markers::result(rax, xmm0) } else { format!("rax {value}") };
@@ -206,28 +241,42 @@ impl<'t> Rewrite<'t> {
                 let names = [function_at(self.trace, called), function_at(self.trace, target)];
                 let known = self.flow.known();
                 let arguments = ORDER.map(|register| known.get(register));
-                if let Some(rsp) = known.get(RSP) {
-                    self.taint.memory.ran_natively(rsp);
+                match known.get(RSP) {
+                    Some(rsp) if vdso => self.taint.memory.ran_aside(rsp),
+                    Some(rsp) => self.taint.memory.ran_natively(rsp),
+                    None => {}
                 }
                 known.forget();
                 // Text that is made of an address is another one in another run.
                 let mut texts = arguments.iter().flatten().filter_map(|value| self.strings.at(*value));
                 let formats_address = texts.any(|text| text.contains("%p"));
+                let scanned = names.iter().find_map(|name| scanned::format_of(name)).and_then(|at| {
+                    let format = self.strings.at(arguments[at]?)?;
+                    Some(Scanned::of(at, &format))
+                });
                 self.back = true;
-                self.native = Some(Native { names, arguments, vdso, formats_address });
+                self.native = Some(Native { names, arguments, vdso, formats_address, scanned });
                 self.flags = 0;
             }
             Marker::Signal { .. } => {
-                self.settle(None);
-                self.interrupted.push(std::mem::take(&mut self.taint.registers));
-                (self.entering, self.flags) = (true, 0);
+                let registers = std::mem::take(&mut self.taint.registers);
+                let native = self.native.take();
+                self.interrupted.push(Interrupted { registers, native, entered: false });
+                self.flags = 0;
                 self.called.clear();
             }
             Marker::Sigreturn => {
                 self.settle(None);
-                self.taint.registers = self.interrupted.pop().unwrap_or_default();
+                if let Some(interrupted) = self.interrupted.pop() {
+                    (self.taint.registers, self.native) = (interrupted.registers, interrupted.native);
+                    if interrupted.entered {
+                        self.regions.end_handler();
+                    }
+                } else {
+                    self.taint.registers = Tags::default();
+                    self.regions.end_handler();
+                }
                 self.flow.known().forget();
-                self.regions.end_handler();
                 self.flags = 0;
             }
             Marker::Fork { .. } => words = Some(format!("fork: child {MASKED} runs on untraced")),
@@ -280,8 +329,8 @@ impl<'t> Rewrite<'t> {
         index as u64 + 1
     }
 
-    fn value(&mut self, value: u64) -> String {
-        let mut text = self.regions.render(value);
+    fn value(&mut self, value: u64, made_of: Option<Alignment>) -> String {
+        let mut text = self.regions.render_as(value, made_of);
         if let Some(constant) = self.strings.at(value) {
             text.push(' ');
             text.push_str(&constant);
@@ -294,7 +343,7 @@ impl<'t> Rewrite<'t> {
     fn registers(
         &mut self,
         change: &RegisterChange,
-        tainted: u16,
+        (tainted, made_of): (u16, &[Option<Alignment>; 16]),
         written: &Written,
         moved: StackMove,
     ) -> Vec<(&'static str, String, String)> {
@@ -313,15 +362,16 @@ impl<'t> Rewrite<'t> {
             let before = match index {
                 _ if unknown => MASKED.to_owned(),
                 RSP => self.regions.render_rsp(before),
-                _ => self.regions.render(before),
+                _ => self.regions.render_as(before, made_of[index]),
             };
             if index == RSP && moved == StackMove::Set {
                 self.regions.leave_aligned(after);
+                self.taint.registers.set_stack_pointer(self.regions.of_stack_pointer());
             }
             let after = match index {
                 _ if unknown_now => MASKED.to_owned(),
                 RSP => self.regions.render_rsp(after),
-                _ => self.value(after),
+                _ => self.value(after, self.taint.registers.general(index).as_address()),
             };
             registers.push((name, before, after));
         }
@@ -337,12 +387,44 @@ impl<'t> Rewrite<'t> {
         changes::named(shown, now).collect()
     }
 
-    fn access(&mut self, memory: &MemoryAccess, written: &Written) -> StableAccess {
+    /// The row's operands in memory. `made_of` is what registers held addresses of before it.
+    fn memory(
+        &mut self,
+        step: &StepEntry,
+        code: &Code,
+        written: &Written,
+        made_of: &[Option<Alignment>; 16],
+    ) -> Vec<StableAccess> {
+        let pushes = code.instruction.is_some_and(|it| it.is_stack_instruction());
+        let leaves = code.instruction.is_some_and(|it| it.mnemonic() == Mnemonic::Leave);
+        let stack = made_of[if leaves { RBP } else { RSP }];
+        let last = step.memory.len().saturating_sub(1);
+        let all = step.memory.iter().enumerate();
+        all.map(|(i, memory)| {
+            let made_of = match written.strings {
+                Some([read, _]) if memory.access == Access::Read => read,
+                Some([_, write]) => write,
+                None if pushes && i == last => stack,
+                None => written.operand,
+            };
+            self.access(memory, written, made_of)
+        })
+        .collect()
+    }
+
+    fn access(
+        &mut self,
+        memory: &MemoryAccess,
+        written: &Written,
+        made_of: Option<Alignment>,
+    ) -> StableAccess {
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
         let known = Touched::recorded(memory).read(&self.taint.memory, &self.regions);
         let value = if written.elsewhere { MASKED.to_owned() } else { self.operand(bytes, &known) };
-        let address =
-            if written.elsewhere { MASKED.to_owned() } else { self.regions.render(memory.address.0) };
+        let address = match written.elsewhere {
+            true => MASKED.to_owned(),
+            false => self.regions.render_as(memory.address.0, made_of),
+        };
         StableAccess { access: memory.access, size: memory.size, address, value }
     }
 
@@ -354,14 +436,14 @@ impl<'t> Rewrite<'t> {
         if let [value] = words[..]
             && bytes.len() == 8
             && known.is_shown()
-            && let Some(name) = self.regions.name(value)
+            && let Some(name) = self.regions.name_as(value, known.as_address())
         {
             return name;
         }
         let addresses = words.iter().any(|word| self.regions.is_address(*word));
         if bytes.len() > 8 && bytes.len().is_multiple_of(8) && (addresses || !known.is_number()) {
             let shown = |(i, word)| match known.part(8 * i, 8).is_shown() {
-                true => self.regions.render(word),
+                true => self.regions.render_as(word, known.part(8 * i, 8).as_address()),
                 false => MASKED.to_owned(),
             };
             let words: Vec<_> = words.into_iter().enumerate().map(shown).collect();

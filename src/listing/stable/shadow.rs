@@ -52,6 +52,13 @@ impl Shadow {
         }
     }
 
+    /// A function ran with this stack pointer that wrote nothing of its caller's but where its arguments lead.
+    pub fn ran_aside(&mut self, rsp: u64) {
+        if self.stack.contains(&rsp) {
+            self.frames = self.frames.split_off(&(rsp / GRANULE));
+        }
+    }
+
     /// Native code has used the stack down to here, and what it wrote there is its caller's to read.
     pub const fn grew(&mut self, rsp: u64) {
         if rsp < self.floor && rsp >= self.stack.start {

@@ -24,17 +24,26 @@ pub enum Alignment {
     Byte,
     /// The stack, and what is mapped: sixteen bytes.
     Paragraph,
+    /// The stack below what a function has aligned itself: of the call's alignments the one by this number. How far that is
+    /// from the rest of the stack differs by run.
+    Aligned(u8),
     /// Modules and the heap.
     Page,
 }
 
 impl Alignment {
+    /// Whether addresses of both keep their distance in every run, as far as this tells.
+    #[must_use]
+    pub fn keeps_distance(self, other: Self) -> bool {
+        self == other || !matches!((self, other), (Self::Aligned(_), _) | (_, Self::Aligned(_)))
+    }
+
     /// The bits that are the same in every run.
     #[must_use]
     pub const fn low_bits(self) -> u64 {
         match self {
             Self::Byte => 0,
-            Self::Paragraph => 0xf,
+            Self::Paragraph | Self::Aligned(_) => 0xf,
             Self::Page => 0xfff,
         }
     }

@@ -50,6 +50,17 @@ impl Registers {
         }
     }
 
+    /// What the stack pointer is an address of.
+    pub fn set_stack_pointer(&mut self, alignment: Alignment) {
+        self.general[RSP] = Value::address(alignment);
+    }
+
+    /// Of each general register, what the address in it is made of.
+    #[must_use]
+    pub fn addresses(&self) -> [Option<Alignment>; 16] {
+        std::array::from_fn(|index| self.general[index].as_address())
+    }
+
     /// General registers whose values cannot be shown, a bit each.
     #[must_use]
     pub fn masked(&self) -> u16 {

@@ -223,6 +223,9 @@ function toHash() {
   const m = /^#call-(\d+)-step-(\d+)$/.exec(location.hash);
   if (!m) return false;
   const i = itemOf(+m[1], +m[2]);
+  // A link to another run, or to rows that were not selected.
+  const missing = i === undefined || number[i] !== +m[2];
+  by("about").textContent = head.about + (missing ? " · there is no step " + m[2] + " of call " + m[1] + " on this page" : "");
   if (i === undefined) return false;
   go(i);
   return true;

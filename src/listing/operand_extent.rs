@@ -1,0 +1,56 @@
+//! How much memory an instruction touched, where a row holds the beginning of it only.
+
+use super::rows::StepRow;
+
+/// Bytes of an operand that a trace holds at most (`docs/trace-format.md`).
+const RECORDED: u64 = 64;
+
+/// Of each operand how many bytes there are in all: of a repeated string instruction the trace holds the first element, of
+/// `fxsave` and its kin the beginning. `None` where all of them are there, or nobody knows.
+#[must_use]
+pub fn whole(row: &StepRow) -> Option<u64> {
+    let instruction = row.code.instruction.as_ref()?;
+    let size = instruction.memory_size().size() as u64;
+    let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    if repeated && instruction.is_string_instruction() {
+        return Some(size.saturating_mul(row.entry.count?));
+    }
+    (size > RECORDED).then_some(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::address::RuntimeAddr;
+    use crate::check::synthetic::{Synthetic, THREAD};
+    use crate::listing::column::Column;
+    use crate::listing::golden::{leak, text_of};
+    use crate::listing::options::Options;
+    use crate::record::step::{Access, MemoryAccess};
+
+    fn listed(bytes: &'static [u8], size: u8, count: Option<u64>) -> String {
+        let mut trace = Synthetic::new();
+        trace.header.memory = true;
+        trace.enter(THREAD, 1, 0x1100);
+        let access =
+            MemoryAccess { access: Access::Write, address: RuntimeAddr(0x5000), size, value: [0; 64] };
+        let next = 0x1100 + bytes.len() as u64;
+        trace.step(
+            next,
+            |_| {},
+            |step| {
+                (step.bytes, step.count, step.memory) = (Some(bytes), count, leak([access]));
+            },
+        );
+        text_of(&trace.read(), &Options { columns: vec![Column::Memory], ..Options::default() })
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        // rep movsb, rep stosq, fxsave [rax], mov [rax],ecx
+        assert!(listed(&[0xf3, 0xa4], 1, Some(100)).contains("=0x0 … 1 of 100 bytes"));
+        assert!(!listed(&[0xf3, 0x48, 0xab], 8, Some(1)).contains(" of "));
+        assert!(!listed(&[0xf3, 0xa4], 1, Some(0)).contains("write"), "it did not run");
+        assert!(listed(&[0x0f, 0xae, 0x00], 64, None).contains(" … 64 of 512 bytes"));
+        assert!(!listed(&[0x89, 0x08], 4, None).contains(" of "));
+    }
+}
