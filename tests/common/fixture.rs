@@ -133,6 +133,7 @@ macro_rules! each_fixture {
             execs: "execs.s",
             exits: "exits.s",
             far: "far.s",
+            faults: "faults.c",
             flags: "flags.s",
             forks: "forks.s",
             handlers: "handlers.s",
