@@ -165,7 +165,8 @@ fn markers(a: &MarkerRow, b: &MarkerRow) -> Vec<What> {
     let mut what = Vec::new();
     // A trace that was cut may have lost the names of its code.
     let same_place = a.kind == "enter" && in_module(&a.text) == in_module(&b.text);
-    if a.text != b.text && !same_place {
+    let masked = a.kind == "leave" && [a, b].iter().any(|it| it.text.ends_with(MASKED));
+    if a.text != b.text && !same_place && !masked {
         what.push(What::Words { a: a.text.clone(), b: b.text.clone() });
     }
     if let (Some(a), Some(b), "enter") = (&a.stable, &b.stable, a.kind) {
