@@ -38,7 +38,7 @@ impl Parser<'_> {
         Some(Rc::new(Node::Template(name, arguments)))
     }
 
-    fn nested_name(&mut self, mut about: Option<&mut About>) -> Option<Tree> {
+    fn nested_name(&mut self, about: Option<&mut About>) -> Option<Tree> {
         self.take("N").then_some(())?;
         let mut qualifiers = if self.take("H") { String::new() } else { self.qualifiers() };
         if self.take("R") {
@@ -48,7 +48,7 @@ impl Parser<'_> {
         }
         let own = about.is_some();
         let mut ignored = About::default();
-        let said = about.as_deref_mut().unwrap_or(&mut ignored);
+        let said = about.unwrap_or(&mut ignored);
         let mut scope: Option<Tree> = None;
         while !self.take("E") {
             said.template = self.peek() == b'I';

@@ -61,6 +61,8 @@ impl Item {
 fn steps(a: &StepRow, b: &StepRow) -> Vec<What> {
     let (Some(one), Some(two)) = (&a.stable, &b.stable) else { return Vec::new() };
     let mut what = Vec::new();
+    // Nor what follows from an instruction that only one of them has the bytes of: a trace may have been cut.
+    let known = a.code.instruction.is_some() == b.code.instruction.is_some();
     // What only one of them recorded is no difference.
     if a.entry.registers.is_some() && b.entry.registers.is_some() {
         let unchanged = || "unchanged".to_owned();
@@ -71,13 +73,13 @@ fn steps(a: &StepRow, b: &StepRow) -> Vec<What> {
         let mut seen = Vec::new();
         for name in names {
             let (a, b) = (after(&one.registers, name), after(&two.registers, name));
-            if !agree(&a, &b) && !seen.contains(&name) {
+            let said = known || a != unchanged() && b != unchanged();
+            if said && !agree(&a, &b) && !seen.contains(&name) {
                 seen.push(name);
                 what.push(What::Register { name, a, b });
             }
         }
         // Where the flags before differ, or one trace did not see them, that was said or cannot be known.
-        let known = a.code.instruction.is_some() == b.code.instruction.is_some();
         if known && one.flags != two.flags && one.rflags.0 == two.rflags.0 {
             what.push(What::Register { name: "flags", a: flags(&one.flags), b: flags(&two.flags) });
         }
@@ -163,7 +165,8 @@ fn markers(a: &MarkerRow, b: &MarkerRow) -> Vec<What> {
     let mut what = Vec::new();
     // A trace that was cut may have lost the names of its code.
     let same_place = a.kind == "enter" && in_module(&a.text) == in_module(&b.text);
-    if a.text != b.text && !same_place {
+    let masked = a.kind == "leave" && [a, b].iter().any(|it| it.text.ends_with(MASKED));
+    if a.text != b.text && !same_place && !masked {
         what.push(What::Words { a: a.text.clone(), b: b.text.clone() });
     }
     if let (Some(a), Some(b), "enter") = (&a.stable, &b.stable, a.kind) {

@@ -149,3 +149,19 @@ fn a_process_id_from_wait_is_no_difference() {
     assert!(compare(&a, &b, 3).divergence.is_none(), "{}", words(&a, &b));
     assert!(compare(&a, &failed, 3).divergence.is_some(), "that it failed is one");
 }
+
+#[test]
+fn what_a_cut_trace_has_lost_is_no_difference() {
+    // mov rax,rdi, which one of them has the bytes of.
+    let moved = |bytes: &'static [u8]| {
+        let mut trace = Synthetic::new();
+        trace.registers.general[RDI] = 48;
+        trace.enter(THREAD, 1, 0x1900);
+        trace.step(0x1903, |r| r.general[RAX] = 48, |step| step.bytes = Some(bytes));
+        trace.read()
+    };
+    let (whole, cut) = (moved(&[0x48, 0x89, 0xf8]), moved(&[]));
+    assert!(compare(&whole, &cut, 3).divergence.is_none(), "{}", words(&whole, &cut));
+    let listed = crate::listing::golden::text_of(&cut, &crate::listing::options::Options::default());
+    assert!(listed.contains("(code not recorded)"), "{listed}");
+}

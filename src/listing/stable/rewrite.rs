@@ -254,7 +254,7 @@ impl<'t> Rewrite<'t> {
                     let format = self.strings.at(arguments[at]?)?;
                     Some(Scanned::of(at, &format))
                 });
-                self.back = true;
+                self.back = !vdso;
                 self.native = Some(Native { names, arguments, vdso, formats_address, scanned });
                 self.flags = 0;
             }

@@ -111,7 +111,7 @@ fn an_address_stays_relative_to_what_it_was_made_from() {
     let text = both(|program, run| {
         // lea rbx,[rsp-0x300]; and rsp,-64; then rbx is moved and written through.
         program.execute(&[0x48, 0x8d, 0x9c, 0x24, 0, 0xfd, 0xff, 0xff], |r| {
-            r.general[RBX] = r.general[RSP] - 0x300
+            r.general[RBX] = r.general[RSP] - 0x300;
         });
         program.execute(&[0x48, 0x83, 0xe4, 0xc0], |r| r.general[RSP] &= !63);
         program.execute(&[0x48, 0x89, 0xd8], |r| r.general[RAX] = r.general[RBX]);
