@@ -371,7 +371,6 @@ impl Stepper<'_> {
             Phase::Native => self.thread.exit.lift(),
             _ => {}
         }
-        self.hide_trap_flag(registers.general[RSP]);
         self.thread.frames.pop_above(registers.general[RSP], self.thread.bounds);
         let written = if native {
             self.thread.writer.sync(&self.process.buffer, &self.thread.set_out.unwrap_or(registers))
@@ -417,6 +416,7 @@ impl Stepper<'_> {
 
     /// Writes all pending rows, `after` being the registers behind the last of them.
     pub(super) fn write_rows(&mut self, after: &Registers) -> Result<(), NoRoom> {
+        self.hide_trap_flag(after.general[RSP]);
         self.write(after, true)
     }
 
