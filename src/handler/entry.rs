@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 
 use super::code::peek;
 use super::counter::{Again, COUNTER_TAG, Taken};
-use super::crossing;
+use super::crossing::{self, Crossing};
 use super::deliver::deliver;
 use super::dispatch;
 use super::frames::Frame;
+use super::held;
 use super::patch::Home;
 use super::process::Process;
 use super::program_handler;
@@ -91,14 +92,15 @@ fn handle(
     if let Some(Home::Behind(address)) = process.patches.home_of(saved.rip()) {
         saved.go_to(address);
     }
-    if signal == libc::SIGTRAP && is_own_trap(saved.rip()) {
-        send_again(tid, info);
-        if let Some(number) = wrapper::trapped_at(saved.rip()) {
-            return program_handler::begin(process, number, saved);
-        }
-        return match crossing::trapped_at(saved.rip()) {
-            Some(crossing) => crossing::cross(process, crossing, saved),
-            None => dispatch::come_back(process, saved),
+    if signal == libc::SIGTRAP
+        && let Some(trap) = OwnTrap::at(saved.rip())
+    {
+        // SAFETY: the kernel passes a whole siginfo_t.
+        send_again(tid, unsafe { &*info.cast() });
+        return match trap {
+            OwnTrap::Wrapper(number) => program_handler::begin(process, number, saved),
+            OwnTrap::Crossing(crossing) => crossing::cross(process, crossing, saved),
+            OwnTrap::Site => dispatch::come_back(process, saved),
         };
     }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
@@ -135,22 +137,30 @@ fn handle(
     }
 }
 
-/// Whether RIP is behind a breakpoint instruction in code of the tracer's.
-fn is_own_trap(rip: RuntimeAddr) -> bool {
-    wrapper::trapped_at(rip).is_some()
-        || crossing::trapped_at(rip).is_some()
-        || site::trapped_at(rip).is_some()
+/// A breakpoint instruction in code of the tracer's.
+enum OwnTrap {
+    Wrapper(i32),
+    Crossing(Crossing),
+    Site,
+}
+
+impl OwnTrap {
+    /// The one that RIP is behind.
+    fn at(rip: RuntimeAddr) -> Option<Self> {
+        let wrapper = wrapper::trapped_at(rip).map(Self::Wrapper);
+        wrapper
+            .or_else(|| crossing::trapped_at(rip).map(Self::Crossing))
+            .or_else(|| site::trapped_at(rip).map(|_| Self::Site))
+    }
 }
 
 /// A SIGTRAP that somebody sent has come in place of a trap of the tracer's, which the kernel drops beside a pending one:
 /// it is sent once more, for the program.
-fn send_again(tid: u32, info: *const libc::siginfo_t) {
-    // SAFETY: the kernel passes a siginfo_t.
-    let code = unsafe { (*info).si_code };
+fn send_again(tid: u32, info: &held::Info) {
+    // SAFETY: every siginfo_t begins like this.
+    let code = unsafe { (*info.as_ptr().cast::<EventSignal>()).code };
     if code <= 0 {
-        let arguments = [raw::getpid().into(), tid.into(), libc::SIGTRAP as u64, info as u64, 0, 0];
-        // SAFETY: a signal to ourselves, with the whole siginfo_t that came.
-        let _ = unsafe { raw::syscall(libc::SYS_rt_tgsigqueueinfo, arguments) };
+        held::send_to_itself(tid, libc::SIGTRAP, info);
     }
 }
 
@@ -193,12 +203,16 @@ fn trap_dropped(process: &Process, tid: u32, address: RuntimeAddr, rsp: u64) -> 
     if !process.patches.stands_at(address) {
         return false;
     }
-    let (Some(thread), Ok(patched)) = (process.threads.find(tid), peek(process, address)) else {
+    let Ok(patched) = peek(process, address) else { return true };
+    if patched.fall_through() != address.plus(1) {
         return true;
-    };
-    let inside = patched.fall_through() != address.plus(1);
+    }
     let ran = |(at, before)| at == address && rsp_after(&patched, before) == rsp;
-    inside || !thread.passed.is_some_and(ran)
+    match process.threads.find(tid) {
+        Some(thread) => !thread.passed.is_some_and(ran),
+        // It has a block since it first came to a function's entry; elsewhere it leaves no note.
+        None => process.function_at(address).is_some(),
+    }
 }
 
 /// Whether the thread's next stop is to be at `rip`.

@@ -111,9 +111,7 @@ impl Process {
         thread.blocked_by_program = blocked;
         let mut any = false;
         while let Some((signal, info)) = self.held.take(tid, self.signals.owned() & !blocked) {
-            let arguments = [u64::from(raw::getpid()), tid.into(), signal as u64, info.as_ptr() as u64, 0, 0];
-            // SAFETY: a signal to ourselves, with a whole siginfo_t.
-            any |= unsafe { raw::syscall(libc::SYS_rt_tgsigqueueinfo, arguments) }.is_ok();
+            any |= send_to_itself(tid, signal, &info);
         }
         any
     }
@@ -148,6 +146,16 @@ impl Process {
     pub fn held(&self) -> u64 {
         self.held.waiting(raw::gettid()).fold(0, |set, held| set | held.bit())
     }
+}
+
+/// Sends the calling thread a signal with these facts: whether the kernel takes it.
+///
+/// # Signal safety
+/// getpid and rt_tgsigqueueinfo.
+pub(super) fn send_to_itself(tid: u32, signal: i32, info: &Info) -> bool {
+    let arguments = [u64::from(raw::getpid()), tid.into(), signal as u64, info.as_ptr() as u64, 0, 0];
+    // SAFETY: a signal to ourselves, with a whole siginfo_t.
+    unsafe { raw::syscall(libc::SYS_rt_tgsigqueueinfo, arguments) }.is_ok()
 }
 
 #[cfg(test)]

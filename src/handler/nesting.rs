@@ -30,6 +30,8 @@ pub(super) struct Interruption {
     /// Where the next stop was to be, and beside it where an unwinder was to land.
     pub(super) expected: RuntimeAddr,
     pub(super) landing: Option<RuntimeAddr>,
+    /// The patch that the interrupted code may be right behind.
+    pub(super) passed: Option<(RuntimeAddr, u64)>,
 }
 
 /// The handlers that are running, innermost last. All zeros is none.

@@ -100,6 +100,7 @@ impl Stepper<'_> {
             blocked,
             expected: self.thread.expected,
             landing,
+            passed: self.thread.passed,
         });
         self.thread.frames.push(Frame { slot, returns_to });
         let handler = self.saved.rip();
@@ -202,6 +203,7 @@ impl Stepper<'_> {
     /// Out of a handler: to what it interrupted, as `frame` has it by now.
     fn go_back(&mut self, interruption: &Interruption, mut frame: Saved<'_>) {
         self.thread.frames.truncate(interruption.frames);
+        self.thread.passed = interruption.passed;
         let owned = self.process.signals.owned();
         self.shut_until_sigreturn();
         // Nor may it meet a patch that another thread places there: with its signal blocked, that kills.

@@ -248,6 +248,7 @@ impl Threads {
             thread.program_stack = NO_STACK;
             (thread.dispatch, thread.shield) = (Dispatch::off(), None);
             (thread.waiting, thread.forking) = (false, false);
+            thread.passed = None;
             thread.unfollowed = Unfollowed::new();
             thread.writer = ThreadWriter::new();
         }
