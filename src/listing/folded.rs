@@ -82,13 +82,7 @@ mod tests {
     use crate::registers::{RAX, RDI, RSI};
 
     /// The steps listed, and the rows that folds stand for, in order.
-    fn listed(selection: Selection) -> Vec<(u64, Option<u64>)> {
-        let mut trace = Synthetic::new();
-        trace.enter(THREAD, 1, 0x1139);
-        // Neighbours in the Fibonacci series go round most often.
-        (trace.registers.general[RDI], trace.registers.general[RSI]) = (144, 89);
-        trace.gcd(0x117b);
-        trace.marker(Marker::Leave { rax: trace.registers.general[RAX], xmm0: [0; 16] });
+    fn listed(trace: &Synthetic, selection: Selection) -> Vec<(u64, Option<u64>)> {
         let trace = trace.read();
         let options = Options { loops: Loops::Collapsed, selection, ..Options::default() };
         let rows = Folded::new(&trace, &options).filter_map(|row| match row {
@@ -99,12 +93,23 @@ mod tests {
         rows.collect()
     }
 
+    /// One loop.
+    fn single(selection: Selection) -> Vec<(u64, Option<u64>)> {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1139);
+        // Neighbours in the Fibonacci series go round most often.
+        (trace.registers.general[RDI], trace.registers.general[RSI]) = (144, 89);
+        trace.gcd(0x117b);
+        trace.marker(Marker::Leave { rax: trace.registers.general[RAX], xmm0: [0; 16] });
+        listed(&trace, selection)
+    }
+
     #[test]
     fn rows_are_selected_before_they_are_folded() {
         let range = Selection { ranges: vec![20..=50], ..Selection::default() };
         let last = Selection { last: Some(31), ..Selection::default() };
         for selection in [range, last] {
-            let rows = listed(selection);
+            let rows = single(selection);
             assert!(rows[0].1.is_none(), "a row is shown above every fold: {rows:?}");
             let (first, _) = rows[0];
             let folds = rows.iter().filter(|(_, hidden)| hidden.is_some()).count();
@@ -132,14 +137,7 @@ mod tests {
             }
             trace.step(0x1200, |_| {}, |_| {});
         }
-        let trace = trace.read();
-        let options = Options { loops: Loops::Collapsed, selection, ..Options::default() };
-        let rows = Folded::new(&trace, &options).filter_map(|row| match row {
-            Row::Step(row) => Some((row.entry.n, None)),
-            Row::Fold(row) => Some((row.fold.hidden.start, Some(row.fold.hidden.end - 1))),
-            Row::Marker(_) => None,
-        });
-        rows.collect()
+        listed(&trace, selection)
     }
 
     #[test]

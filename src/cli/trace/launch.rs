@@ -17,8 +17,8 @@ use crate::cli::exit::{CANNOT_RUN, Failure, OVERSTEP_FAILED};
 use crate::cli::inherited::{self, SignalState};
 use crate::cli::target::Program;
 
-/// Names the session to the agent: `1:<overstep's pid, seven digits>:<control block's fd>:<trace's fd>`. The agent opens both
-/// through `/proc/<pid>/fd`, so that the program inherits no descriptor.
+/// Names the session to the agent: `1:<overstep's pid, seven digits>:<control block's fd>:<trace's fd>`. The agent
+/// opens both through `/proc/<pid>/fd`, so that the program inherits no descriptor.
 const SESSION: &str = "OVERSTEP_SESSION";
 const PRELOAD: &str = "LD_PRELOAD";
 /// Of the protocol between `overstep` and its agent.

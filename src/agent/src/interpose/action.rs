@@ -130,15 +130,14 @@ fn install_plainly(signal: c_int, handler: Handler, real: impl Fn(Handler) -> Ha
 
 /// The C library's function has installed a wrapper with flags of its own: adds those that a wrapper has.
 fn take_wrappers_flags(signal: c_int, wrapper: &KernelAction) {
-    // SAFETY: a zeroed action is one, and is written by the first call.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        if real::sigaction(signal, std::ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction as u64 == wrapper.handler
-        {
-            action.sa_flags |= wrapper.flags as c_int;
-            real::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
+    // SAFETY: all zeros are an action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: a place for the action.
+    let known = unsafe { real::sigaction(signal, std::ptr::null(), &raw mut action) } == 0;
+    if known && action.sa_sigaction as u64 == wrapper.handler {
+        action.sa_flags |= wrapper.flags as c_int;
+        // SAFETY: the action that stands, which may have a siginfo_t as any may.
+        unsafe { real::sigaction(signal, &raw const action, std::ptr::null_mut()) };
     }
 }
 
