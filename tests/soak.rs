@@ -47,7 +47,7 @@ fn random_signals_threads_and_forks() {
 
 /// A signal is often waiting at a stop: it comes before the instruction there has run, or in place of the tracer's own.
 #[test]
-#[ignore = "one run in some hundred without perf still goes wrong: cargo test --test soak storm -- --ignored --nocapture"]
+#[ignore = "races, which want many runs: cargo test --test soak storm -- --ignored --nocapture"]
 fn a_storm_of_signals() {
     let test = "a_storm_of_signals";
     let Some(()) = traceable(test) else { return };
