@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iced_x86::{Code, Instruction};
+use iced_x86::{Code, Instruction, Register};
 
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
@@ -23,57 +23,118 @@ const PUSH: [u8; 6] = [0xff, 0x35, JUMP.len() as u8 + 8, 0, 0, 0];
 pub(super) const SECOND_EXIT: u64 = 2 + JUMP.len() as u64 + 8;
 const PAGE: u64 = 4096;
 
-/// The slots' mapping, made when the first one is needed. All zeros is none.
+/// How far from the instructions copied there a mapping may be: what they address relative to RIP is within 2 GiB of them.
+const REACH: u64 = 1 << 30;
+/// Distances at which room is looked for below code, many and short enough to find it beside a large executable.
+const STRIDE: u64 = 64 << 20;
+/// Where there is room below an executable that is linked to a low address: above what mmap_min_addr forbids.
+const LOW: u64 = 1 << 20;
+
+/// The slots' mappings, each made when its first one is needed. All zeros is none.
 pub(super) struct Slots {
-    /// ATOMICS: set once by compare-exchange; who loses unmaps its own.
-    base: AtomicU64,
+    /// Where the kernel puts mappings, which is near all libraries; and near the first code that is far from there, which
+    /// is the executable's. The second is the first where no room was found. ATOMICS: set once by compare-exchange; who loses
+    /// unmaps its own.
+    bases: [AtomicU64; 2],
 }
 
 impl Slots {
-    /// Slot `number` of `count`. `None` where memory that can be executed is not to be had.
+    /// Maps the first mapping for `count` slots. `None` where memory that can be executed is not to be had.
     ///
     /// # Signal safety
     /// mmap, the first time.
-    pub(super) fn slot(&self, number: usize, count: usize) -> Option<RuntimeAddr> {
-        let base = self.base.load(Ordering::Acquire);
-        let base = if base == 0 { self.map(count * SLOT)? } else { base };
+    pub(super) fn reserve(&self, count: usize) -> Option<u64> {
+        let [base, _] = &self.bases;
+        publish(base, length(count), || map(0, length(count)))
+    }
+
+    /// Slot `number` of `count`, for a copy of the instruction at `home`. `None` as for [`Self::reserve`].
+    ///
+    /// # Signal safety
+    /// mmap, the first times.
+    pub(super) fn slot(&self, number: usize, count: usize, home: RuntimeAddr) -> Option<RuntimeAddr> {
+        let [_, beside] = &self.bases;
+        let mut base = self.reserve(count)?;
+        if base.abs_diff(home.0) >= REACH {
+            base = publish(beside, length(count), || map_below(home, length(count)).or(Some(base)))?;
+        }
         Some(RuntimeAddr(base + (number * SLOT) as u64))
     }
 
-    fn map(&self, length: usize) -> Option<u64> {
-        let protection = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
-        // SAFETY: a fresh anonymous mapping; no existing memory is touched.
-        let fresh =
-            unsafe { raw::syscall(libc::SYS_mmap, [0, length as u64, protection, flags, u64::MAX, 0]) }
-                .ok()?;
-        match self.base.compare_exchange(0, fresh, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => Some(fresh),
-            Err(theirs) => {
-                // SAFETY: the mapping just made, which nobody has seen.
-                let _ = unsafe { raw::syscall(libc::SYS_munmap, [fresh, length as u64, 0, 0, 0, 0]) };
-                Some(theirs)
-            }
-        }
-    }
-
-    /// Gives the mapping back.
+    /// Gives the mappings back.
     ///
     /// # Safety
     /// No thread is in a slot, nor will be.
     pub(super) unsafe fn unmap(&self, count: usize) {
-        let base = self.base.swap(0, Ordering::AcqRel);
-        if base != 0 {
-            // SAFETY: exactly what `map` mapped; the caller's promise.
-            let _ = unsafe { raw::syscall(libc::SYS_munmap, [base, (count * SLOT) as u64, 0, 0, 0, 0]) };
+        let [base, beside] = self.bases.each_ref().map(|base| base.swap(0, Ordering::AcqRel));
+        unmap(base, length(count));
+        if beside != base {
+            unmap(beside, length(count));
         }
     }
 
-    /// Which slot `rip` is in, and how far.
-    pub(super) fn find(&self, rip: RuntimeAddr) -> Option<(usize, u64)> {
-        let base = self.base.load(Ordering::Acquire);
-        let offset = rip.0.checked_sub(base).filter(|_| base != 0)?;
+    /// Which of `count` slots `rip` is in, and how far.
+    pub(super) fn find(&self, rip: RuntimeAddr, count: usize) -> Option<(usize, u64)> {
+        let mut bases = self.bases.iter().map(|base| base.load(Ordering::Acquire)).filter(|base| *base != 0);
+        let offset =
+            bases.find_map(|base| rip.0.checked_sub(base).filter(|offset| *offset < length(count)))?;
         Some(((offset / SLOT as u64) as usize, offset % SLOT as u64))
+    }
+}
+
+/// What `base` holds, made by `make` if that is nothing yet.
+fn publish(base: &AtomicU64, length: u64, make: impl FnOnce() -> Option<u64>) -> Option<u64> {
+    let known = base.load(Ordering::Acquire);
+    if known != 0 {
+        return Some(known);
+    }
+    let fresh = make()?;
+    match base.compare_exchange(0, fresh, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Some(fresh),
+        Err(theirs) => {
+            if theirs != fresh {
+                unmap(fresh, length);
+            }
+            Some(theirs)
+        }
+    }
+}
+
+/// Bytes of `count` slots.
+const fn length(count: usize) -> u64 {
+    (count * SLOT) as u64
+}
+
+/// Maps memory that can be executed: at `at`, if that is not 0 and free.
+fn map(at: u64, length: u64) -> Option<u64> {
+    let protection = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+    let place = if at == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | place) as u64;
+    // SAFETY: a fresh anonymous mapping; no existing memory is touched.
+    unsafe { raw::syscall(libc::SYS_mmap, [at, length, protection, flags, u64::MAX, 0]) }.ok()
+}
+
+/// The same below `home` and within [`REACH`] of it. Above, it would be in the way of the heap.
+fn map_below(home: RuntimeAddr, length: u64) -> Option<u64> {
+    let page = home.0 & !(PAGE - 1);
+    let below = (1..REACH / STRIDE).map_while(|turn| page.checked_sub(turn * STRIDE).filter(|at| *at >= LOW));
+    let low = (page < REACH).then_some(LOW);
+    below.chain(low).find_map(|at| {
+        let mapped = map(at, length)?;
+        // Linux before 4.17 does not know the flag, and takes the address for a hint.
+        if mapped.abs_diff(home.0) < REACH {
+            return Some(mapped);
+        }
+        unmap(mapped, length);
+        None
+    })
+}
+
+/// Gives back what was mapped; nothing at 0.
+fn unmap(base: u64, length: u64) {
+    if base != 0 {
+        // SAFETY: exactly what `map` mapped, which nobody has seen or will use again.
+        let _ = unsafe { raw::syscall(libc::SYS_munmap, [base, length, 0, 0, 0, 0]) };
     }
 }
 
@@ -86,20 +147,24 @@ pub(super) struct Copy {
     pub(super) exits: [RuntimeAddr; 2],
 }
 
-/// What a slot holds for the instruction at `home`, whose bytes `code` starts with; `None` where it would do something
-/// else in another place.
+/// What the slot at `place` holds for the instruction at `home`, whose bytes `code` starts with; `None` where it would do
+/// something else in another place.
 ///
 /// # Signal safety
 /// As [`decode`].
-pub(super) fn copy(home: RuntimeAddr, code: &[u8], vendor: Vendor) -> Option<Copy> {
+pub(super) fn copy(home: RuntimeAddr, place: RuntimeAddr, code: &[u8], vendor: Vendor) -> Option<Copy> {
     let instruction = decode(code, home, vendor).ok()?;
     let behind = home.plus(instruction.len() as u64);
     let target = RuntimeAddr(instruction.near_branch_target());
-    let own = code.get(..instruction.len())?;
+    let mut own = [0; MAX_LENGTH];
+    let own = own.get_mut(..instruction.len())?;
+    own.copy_from_slice(code.get(..instruction.len())?);
+    if instruction.is_ip_rel_memory_operand() {
+        address_from(place, own, &instruction)?;
+    }
+    let own: &[u8] = own;
     let to = |address: RuntimeAddr| address.0.to_le_bytes();
     let (parts, exits): ([&[u8]; 5], _) = match Class::of(&instruction) {
-        // Where it stands shows.
-        _ if instruction.is_ip_rel_memory_operand() => return None,
         Class::Plain | Class::Return | Class::Jump { indirect: true } => {
             ([own, &JUMP, &to(behind), &[], &[]], [behind; 2])
         }
@@ -117,6 +182,22 @@ pub(super) fn copy(home: RuntimeAddr, code: &[u8], vendor: Vendor) -> Option<Cop
         *to = *from;
     }
     Some(Copy { slot, exits })
+}
+
+/// Has the bytes `own` of `instruction` address the same memory from `place`. `None` where that is too far, or the place
+/// of the displacement is not certain: it is known by its value.
+fn address_from(place: RuntimeAddr, own: &mut [u8], instruction: &Instruction) -> Option<()> {
+    if instruction.memory_base() != Register::RIP {
+        return None;
+    }
+    let relative_to =
+        |behind: u64| i32::try_from(instruction.ip_rel_memory_address().wrapping_sub(behind) as i64);
+    let here = relative_to(instruction.next_ip()).ok()?.to_le_bytes();
+    let there = relative_to(place.0 + own.len() as u64).ok()?.to_le_bytes();
+    let mut places = (0..own.len()).filter(|at| own.get(*at..).is_some_and(|rest| rest.starts_with(&here)));
+    let (at, None) = (places.next()?, places.next()) else { return None };
+    own.get_mut(at..at + there.len())?.copy_from_slice(&there);
+    Some(())
 }
 
 /// The conditional branch `instruction`, to the slot's second exit.
@@ -143,9 +224,10 @@ mod tests {
     use super::*;
 
     const HOME: RuntimeAddr = RuntimeAddr(0x1000);
+    const PLACE: RuntimeAddr = RuntimeAddr(0x9000);
 
     fn exits(code: &[u8]) -> Option<[u64; 2]> {
-        copy(HOME, code, Vendor::Intel).map(|copy| copy.exits.map(|exit| exit.0))
+        copy(HOME, PLACE, code, Vendor::Intel).map(|copy| copy.exits.map(|exit| exit.0))
     }
 
     #[test]
@@ -155,8 +237,8 @@ mod tests {
         assert_eq!(exits(&[0x48, 0x8b, 0x07]), Some([0x1003; 2]), "mov rax, [rdi]");
         assert_eq!(exits(&[0xc3]), Some([0x1001; 2]), "ret");
         assert_eq!(exits(&[0xff, 0xe0]), Some([0x1002; 2]), "jmp rax");
-        assert_eq!(exits(&[0x48, 0x8d, 0x05, 0, 0, 0, 0]), None, "lea rax, [rip]");
-        assert_eq!(exits(&[0xff, 0x25, 0, 0, 0, 0]), None, "jmp [rip]");
+        assert_eq!(exits(&[0xff, 0x15, 0, 1, 0, 0]), None, "call [rip + 0x100]");
+        assert_eq!(exits(&[0x67, 0x8b, 0x05, 0, 1, 0, 0]), None, "mov eax, [eip + 0x100]");
         assert_eq!(exits(&[0xff, 0xd0]), None, "call rax");
         assert_eq!(exits(&[0xe2, 0]), None, "loop");
         assert_eq!(exits(&[0x0f, 0x05]), None, "syscall");
@@ -164,8 +246,41 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_addresses_what_its_original_does() {
+        let slot = |code: &[u8]| copy(HOME, PLACE, code, Vendor::Intel).unwrap().slot;
+        let moved = |code: &[u8], displacement: i32| [code, &displacement.to_le_bytes()].concat();
+        assert!(
+            slot(&[0x48, 0x8d, 0x05, 0, 1, 0, 0]).starts_with(&moved(&[0x48, 0x8d, 0x05], -0x7f00)),
+            "lea"
+        );
+        assert!(slot(&[0xff, 0x25, 0, 1, 0, 0]).starts_with(&moved(&[0xff, 0x25], -0x7f00)), "jmp");
+        let compared = [moved(&[0x83, 0x3d], -0x7f00).as_slice(), &[7]].concat();
+        assert!(slot(&[0x83, 0x3d, 0, 1, 0, 0, 7]).starts_with(&compared), "cmp dword ptr [rip + 0x100], 7");
+        // mov dword ptr [rip + 0x100], 0x100: which of the two is the displacement is not seen.
+        assert_eq!(exits(&[0xc7, 0x05, 0, 1, 0, 0, 0, 1, 0, 0]), None);
+        let far = RuntimeAddr(0x7f00_0000_0000);
+        let lea = [0x48, 0x8d, 0x05, 0, 1, 0, 0];
+        assert_eq!(copy(HOME, far, &lea, Vendor::Intel), None, "too far");
+    }
+
+    #[test]
+    fn slots_lie_within_reach_of_the_code() {
+        let slots = Slots { bases: [const { AtomicU64::new(0) }; 2] };
+        let executable = RuntimeAddr(slots_lie_within_reach_of_the_code as *const () as u64);
+        let near_libraries = slots.slot(3, 8, RuntimeAddr(slots.reserve(8).unwrap())).unwrap();
+        let beside = slots.slot(3, 8, executable).unwrap();
+        assert!(beside.0.abs_diff(executable.0) < REACH, "{beside} for {executable}");
+        assert_eq!(slots.find(near_libraries.plus(5), 8), Some((3, 5)));
+        assert_eq!(slots.find(beside.plus(5), 8), Some((3, 5)));
+        assert_eq!(slots.find(executable, 8), None);
+        // SAFETY: nothing runs in them.
+        unsafe { slots.unmap(8) };
+        assert_eq!(slots.find(beside, 8), None);
+    }
+
+    #[test]
     fn a_copy_leads_to_where_its_original_does() {
-        let slot = |code: &[u8]| copy(HOME, code, Vendor::Intel).unwrap().slot;
+        let slot = |code: &[u8]| copy(HOME, PLACE, code, Vendor::Intel).unwrap().slot;
         let jump = |to: u64| [JUMP.as_slice(), &to.to_le_bytes()].concat();
         assert!(slot(&[0x53]).starts_with(&[[0x53].as_slice(), &jump(0x1001)].concat()), "push rbx");
         assert!(slot(&[0xeb, 0x10]).starts_with(&jump(0x1012)), "jmp");

@@ -125,6 +125,7 @@ fn handle(
         return;
     }
     let hidden = hidden_stop(process, tid, signal, &Saved::new(context));
+    note_dropped_hit(process, tid, signal, Saved::new(context));
     if deliver(process, tid, signal, info, context) {
         // The handler comes first; the stop that the kernel dropped, and its event counted, is behind it.
         if hidden == Some(Sender::Step)
@@ -238,6 +239,34 @@ fn hidden_stop(process: &Process, tid: u32, signal: i32, saved: &Saved<'_>) -> O
         _ if thread.trap_flag => Some(Sender::TrapFlag),
         true => Some(Sender::Step),
         false => None,
+    }
+}
+
+/// A SIGTRAP that somebody sent may have come at a standing breakpoint in place of the breakpoint's own, which the kernel
+/// drops beside a pending one: RF says that it has hit (kernel-facts 17). Unless the thread was sent on from there already,
+/// it is to hit once more behind the program's handler.
+fn note_dropped_hit(process: &Process, tid: u32, signal: i32, mut saved: Saved<'_>) {
+    let rip = saved.rip();
+    if signal != libc::SIGTRAP || !saved.has_flag(flag::RF) || process.patches.stands_at(rip) {
+        return;
+    }
+    let is_entry = process.function_at(rip).is_some();
+    let dropped = match process.threads.find(tid) {
+        // Stepping resumes there behind the handler as it is; a nested call whose row is due is counted then.
+        Some(thread) if thread.phase.is_traced() && thread.expected == rip => {
+            is_entry && thread.pending.rows().is_empty() && process.settings.engine != Engine::TrapFlag
+        }
+        Some(thread) => {
+            let stands = is_entry || [thread.guard.at(), thread.exit.at()].contains(&Some(rip));
+            stands && thread.passed != Some((rip, saved.rsp()))
+        }
+        None => is_entry,
+    };
+    if dropped {
+        saved.set_flag(flag::RF, false);
+        if is_entry {
+            process.progress.note_hit_again();
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Interruption {
     /// Where the next stop was to be, and beside it where an unwinder was to land.
     pub(super) expected: RuntimeAddr,
     pub(super) landing: Option<RuntimeAddr>,
-    /// The patch that the interrupted code may be right behind.
+    /// The breakpoint that the interrupted code may be at still, or right behind.
     pub(super) passed: Option<(RuntimeAddr, u64)>,
 }
 

@@ -88,7 +88,7 @@ impl Patches {
 
     /// Maps the slots, whether they will be needed or not: what the program maps later lies where it does without patches.
     pub(super) fn reserve(&self) {
-        let _ = self.slots.slot(0, MOST);
+        let _ = self.slots.reserve(MOST);
     }
 
     /// Gives the slots back.
@@ -106,8 +106,8 @@ impl Patches {
         let code = code.get_mut(..length).unwrap_or(&mut []);
         self.hide(address, code, memory);
         let number = self.places.iter().position(|place| std::ptr::eq(place, patch));
-        let slot = number.and_then(|number| self.slots.slot(number, MOST));
-        let copied = match slot.zip(displaced::copy(address, code, vendor)) {
+        let slot = number.and_then(|number| self.slots.slot(number, MOST, address));
+        let copied = match slot.and_then(|slot| Some((slot, displaced::copy(address, slot, code, vendor)?))) {
             Some((slot, copy)) if write_code(slot, &copy.slot).is_ok() => {
                 for (to, exit) in patch.exits.iter().zip(copy.exits) {
                     to.store(exit.0, Ordering::Relaxed);
@@ -123,12 +123,12 @@ impl Patches {
     pub(super) fn copy_of(&self, address: RuntimeAddr) -> Option<RuntimeAddr> {
         let number = self.in_use().position(|patch| patch.address.load(Ordering::Relaxed) == address.0)?;
         let copied = self.places.get(number)?.copied.load(Ordering::Acquire);
-        if copied { self.slots.slot(number, MOST) } else { None }
+        if copied { self.slots.slot(number, MOST, address) } else { None }
     }
 
     /// Where the program is that is at `rip` in a copy: at the patch, or where the instruction under it went.
     pub(super) fn home_of(&self, rip: RuntimeAddr) -> Option<Home> {
-        let (number, offset) = self.slots.find(rip)?;
+        let (number, offset) = self.slots.find(rip, MOST)?;
         let patch = self.in_use().nth(number)?;
         let home = if offset == 0 { &patch.address } else { patch.exit(offset) };
         let home = RuntimeAddr(home.load(Ordering::Relaxed));

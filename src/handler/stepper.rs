@@ -518,8 +518,9 @@ impl Stepper<'_> {
     /// hide the next one (kernel-facts 20).
     pub(super) fn pass_standing(&mut self) {
         let rip = self.saved.rip();
-        if self.process.patches.stands_at(rip) {
-            self.thread.passed = Some((rip, self.saved.rsp()));
+        let here = (rip, self.saved.rsp());
+        let patched = self.process.patches.stands_at(rip);
+        if patched {
             if let Some(copy) = self.process.patches.copy_of(rip) {
                 self.saved.go_to(copy);
             } else {
@@ -532,6 +533,9 @@ impl Stepper<'_> {
             || self.thread.guard.at() == Some(rip)
             || self.thread.exit.at() == Some(rip)
             || self.thread.step.at() == Some(rip);
+        if stands || patched {
+            self.thread.passed = Some(here);
+        }
         self.saved.set_flag(flag::RF, stands);
     }
 
@@ -556,6 +560,7 @@ impl Stepper<'_> {
         self.thread.frames.clear();
         self.thread.pending.clear();
         self.thread.phase = Phase::Idle;
+        self.thread.passed = None;
         self.pass_standing();
     }
 

@@ -87,7 +87,7 @@ pub(super) struct Thread {
     pub(super) program_trap_flag: bool,
     /// The place of a patch that is out while its instruction runs under the trap flag.
     pub(super) stepping_over: Option<RuntimeAddr>,
-    /// The last patch whose instruction it was sent on to run, and RSP before that.
+    /// The last place of a breakpoint whose instruction it was sent on to run, and RSP before that.
     pub(super) passed: Option<(RuntimeAddr, u64)>,
     /// Those of the tracer's signals that the program believes it blocks.
     pub(super) blocked_by_program: u64,
