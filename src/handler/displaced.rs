@@ -19,6 +19,8 @@ pub(super) const SLOT: usize = 32;
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
 /// `push qword ptr [rip + 14]`: of what stands behind a jump and where to.
 const PUSH: [u8; 6] = [0xff, 0x35, JUMP.len() as u8 + 8, 0, 0, 0];
+/// What ends the copy of an instruction that the trap flag does not stop behind.
+const INT3: u8 = 0xcc;
 /// Behind a short jump, another jump, and where to.
 pub(super) const SECOND_EXIT: u64 = 2 + JUMP.len() as u64 + 8;
 const PAGE: u64 = 4096;
@@ -145,6 +147,8 @@ pub(super) struct Copy {
     /// Where the program is that has left the slot's first instruction behind, and is in the slot still: before byte
     /// [`SECOND_EXIT`], and from there on.
     pub(super) exits: [RuntimeAddr; 2],
+    /// The thread is stopped there, by a breakpoint instruction.
+    pub(super) stops: bool,
 }
 
 /// What the slot at `place` holds for the instruction at `home`, whose bytes `code` starts with; `None` where it would do
@@ -164,7 +168,8 @@ pub(super) fn copy(home: RuntimeAddr, place: RuntimeAddr, code: &[u8], vendor: V
     }
     let own: &[u8] = own;
     let to = |address: RuntimeAddr| address.0.to_le_bytes();
-    let (parts, exits): ([&[u8]; 5], _) = match Class::of(&instruction) {
+    let class = Class::of(&instruction);
+    let (parts, exits): ([&[u8]; 5], _) = match class {
         Class::Plain | Class::Return | Class::Jump { indirect: true } => {
             ([own, &JUMP, &to(behind), &[], &[]], [behind; 2])
         }
@@ -175,13 +180,16 @@ pub(super) fn copy(home: RuntimeAddr, place: RuntimeAddr, code: &[u8], vendor: V
         Class::Call { indirect: false } if instruction.code() == Code::Call_rel32_64 => {
             ([&PUSH, &JUMP, &to(target), &to(behind), &[]], [target; 2])
         }
+        // Only the trap tells the thread to go home, and rcx behind `syscall` with it.
+        Class::Syscall | Class::RepString => ([own, &[INT3], &[], &[], &[]], [behind; 2]),
         _ => return None,
     };
     let mut slot = [0; SLOT];
     for (to, from) in slot.iter_mut().zip(parts.iter().copied().flatten()) {
         *to = *from;
     }
-    Some(Copy { slot, exits })
+    let stops = matches!(class, Class::Syscall | Class::RepString);
+    Some(Copy { slot, exits, stops })
 }
 
 /// Has the bytes `own` of `instruction` address the same memory from `place`. `None` where that is too far, or the place
@@ -241,7 +249,7 @@ mod tests {
         assert_eq!(exits(&[0x67, 0x8b, 0x05, 0, 1, 0, 0]), None, "mov eax, [eip + 0x100]");
         assert_eq!(exits(&[0xff, 0xd0]), None, "call rax");
         assert_eq!(exits(&[0xe2, 0]), None, "loop");
-        assert_eq!(exits(&[0x0f, 0x05]), None, "syscall");
+        assert_eq!(exits(&[0x0f, 0x05]), Some([0x1002; 2]), "syscall");
         assert_eq!(exits(&[0x0f, 0x0b]), None, "ud2");
     }
 
@@ -261,6 +269,15 @@ mod tests {
         let far = RuntimeAddr(0x7f00_0000_0000);
         let lea = [0x48, 0x8d, 0x05, 0, 1, 0, 0];
         assert_eq!(copy(HOME, far, &lea, Vendor::Intel), None, "too far");
+    }
+
+    #[test]
+    fn what_the_trap_flag_does_not_stop_behind_ends_in_a_breakpoint() {
+        for (code, stops) in [([0x0f, 0x05], true), ([0xf3, 0xa4], true), ([0xff, 0xe0], false)] {
+            let copy = copy(HOME, PLACE, &code, Vendor::Intel).unwrap();
+            assert_eq!(copy.stops, stops, "{code:x?}");
+            assert_eq!(copy.slot.starts_with(&[code[0], code[1], INT3]), stops, "{code:x?}");
+        }
     }
 
     #[test]

@@ -89,9 +89,11 @@ fn handle(
     context: &mut libc::ucontext_t,
 ) {
     let mut saved = Saved::new(context);
-    if let Some(Home::Behind(address)) = process.patches.home_of(saved.rip()) {
-        saved.go_to(address);
+    let home = process.patches.home_of(saved.rip());
+    if let Some(Home::Behind(_) | Home::Stopped(_)) = home {
+        process.patches.bring_home(&mut saved);
     }
+    let stopped = matches!(home, Some(Home::Stopped(_)));
     if signal == libc::SIGTRAP
         && let Some(trap) = OwnTrap::at(saved.rip())
     {
@@ -104,7 +106,7 @@ fn handle(
         };
     }
     let before = RuntimeAddr(saved.rip().0.wrapping_sub(1));
-    let patched = signal == libc::SIGTRAP && process.patches.trapped_at(before);
+    let patched = signal == libc::SIGTRAP && !stopped && process.patches.trapped_at(before);
     // SAFETY: the kernel passes a siginfo_t, of which this is the beginning; it is only read.
     let event = unsafe { &*info.cast::<EventSignal>() };
     if signal == libc::SIGSYS && dispatch::take(process, event, Saved::new(context)) {
@@ -112,7 +114,7 @@ fn handle(
     }
     let mut saved = Saved::new(context);
     let awaited = || awaits_stop(process, tid, saved.rip());
-    let sender = sender(process, signal, event, patched, awaited);
+    let sender = sender(process, signal, event, patched || stopped, awaited);
     if patched
         && (sender == Sender::Standing
             || sender == Sender::Program && trap_dropped(process, tid, before, saved.rsp()))
@@ -124,7 +126,7 @@ fn handle(
     if taken {
         return;
     }
-    let hidden = hidden_stop(process, tid, signal, &Saved::new(context));
+    let hidden = hidden_stop(process, tid, signal, stopped, &Saved::new(context));
     note_dropped_hit(process, tid, signal, Saved::new(context));
     if deliver(process, tid, signal, info, context) {
         // The handler comes first; the stop that the kernel dropped, and its event counted, is behind it.
@@ -169,7 +171,7 @@ fn sender(
     process: &Process,
     signal: i32,
     info: &EventSignal,
-    patched: bool,
+    by_instruction: bool,
     awaited: impl FnOnce() -> bool,
 ) -> Sender {
     let counts = process.settings.engine == Engine::Instructions;
@@ -185,7 +187,7 @@ fn sender(
         return if stopped { overflow } else { Sender::Program };
     }
     match info.code {
-        libc::SI_KERNEL if patched => Sender::Standing,
+        libc::SI_KERNEL if by_instruction => Sender::Standing,
         TRAP_TRACE => Sender::TrapFlag,
         TRAP_PERF => match info.data {
             STEP_TAG => Sender::Step,
@@ -224,8 +226,8 @@ fn awaits_stop(process: &Process, tid: u32, rip: RuntimeAddr) -> bool {
 }
 
 /// The stop that a signal of the program's stands for as well: the kernel keeps one SIGTRAP pending, and of two that
-/// come at once drops the second.
-fn hidden_stop(process: &Process, tid: u32, signal: i32, saved: &Saved<'_>) -> Option<Sender> {
+/// come at once drops the second. `stopped`: it came behind a copy whose breakpoint instruction was to stop the thread.
+fn hidden_stop(process: &Process, tid: u32, signal: i32, stopped: bool, saved: &Saved<'_>) -> Option<Sender> {
     let rip = saved.rip();
     let thread = process.threads.find(tid)?;
     if signal != libc::SIGTRAP || !thread.phase.is_traced() || thread.expected != rip {
@@ -236,6 +238,7 @@ fn hidden_stop(process: &Process, tid: u32, signal: i32, saved: &Saved<'_>) -> O
         && process.step_delivery() == Delivery::Sigtrap
         && saved.has_flag(flag::RF);
     match hit {
+        _ if stopped => Some(Sender::Standing),
         _ if thread.trap_flag => Some(Sender::TrapFlag),
         true => Some(Sender::Step),
         false => None,

@@ -2,7 +2,8 @@
 //! had.
 //!
 //! One table for the process, since code is shared by its threads. A thread that has to run the instruction under a
-//! patch runs a [copy](super::displaced). Where there can be none, it takes the patch out for that one instruction; another
+//! patch runs a [copy](super::displaced); so does one that is to stop behind an instruction which the trap flag does not
+//! stop behind. Where there can be none, it takes the patch out for that one instruction; another
 //! thread that comes by in between is not stopped.
 
 #![allow(unsafe_code, reason = "code is written through /proc/self/mem or a page made writable")]
@@ -13,9 +14,10 @@ use super::displaced::{self, Slots};
 use super::proc_file;
 use super::saved::Saved;
 use crate::address::RuntimeAddr;
-use crate::image::decode::Vendor;
+use crate::image::decode::{MAX_LENGTH, Vendor};
 use crate::image::memory::{Memory, OwnMemory};
 use crate::raw::{self, Errno};
+use crate::registers::RCX;
 
 const INT3: u8 = 0xcc;
 /// Places that can be patched in a process's life; a place that is used again keeps its entry.
@@ -36,6 +38,8 @@ struct Patch {
     lifted: AtomicU32,
     /// ATOMICS: set (release) once its slot has a copy, and the exits are those of it.
     copied: AtomicBool,
+    /// Behind the copy stands a breakpoint instruction.
+    stops: AtomicBool,
     exits: [AtomicU64; 2],
 }
 
@@ -46,6 +50,8 @@ pub(super) enum Home {
     At(RuntimeAddr),
     /// It has, and goes on here.
     Behind(RuntimeAddr),
+    /// It has, and this is where the thread was to be stopped: by a breakpoint instruction behind the copy.
+    Stopped(RuntimeAddr),
 }
 
 /// All of them. All zeros is none.
@@ -100,6 +106,35 @@ impl Patches {
         unsafe { self.slots.unmap(MOST) };
     }
 
+    /// A copy of the instruction at `address` that stops the thread behind it, patch or no patch. `None` where there is no
+    /// room, and for instructions that the trap flag stops behind.
+    ///
+    /// # Signal safety
+    /// As [`Self::place`].
+    pub(super) fn stopping_copy(
+        &self,
+        address: RuntimeAddr,
+        memory: OwnMemory,
+        vendor: Vendor,
+    ) -> Option<RuntimeAddr> {
+        let patch = self.find_or_make(address)?;
+        // A thread may be in it: it is written again only when other code has come to its place.
+        let is_copied = || {
+            let length = patch.exit(1).load(Ordering::Relaxed).wrapping_sub(address.0) as usize;
+            let mut bytes = [[0; MAX_LENGTH]; 2];
+            let [copied, now] = &mut bytes;
+            let (copied, now) = (copied.get_mut(..length)?, now.get_mut(..length)?);
+            let read = memory.read(self.copy_of(address)?, copied) && memory.read(address, now);
+            (read && copied == now).then_some(())
+        };
+        patch.change(|| {
+            if patch.users.load(Ordering::Relaxed) == 0 && is_copied().is_none() {
+                self.copy_instruction(patch, address, memory, vendor);
+            }
+        });
+        self.copy_of(address).filter(|_| patch.stops.load(Ordering::Relaxed))
+    }
+
     /// Puts a copy of the instruction at `address`, which has no patch yet, into the slot of its entry.
     fn copy_instruction(&self, patch: &Patch, address: RuntimeAddr, memory: OwnMemory, vendor: Vendor) {
         let (mut code, length) = displaced::code_at(address, memory);
@@ -112,6 +147,7 @@ impl Patches {
                 for (to, exit) in patch.exits.iter().zip(copy.exits) {
                     to.store(exit.0, Ordering::Relaxed);
                 }
+                patch.stops.store(copy.stops, Ordering::Relaxed);
                 true
             }
             _ => false,
@@ -130,16 +166,25 @@ impl Patches {
     pub(super) fn home_of(&self, rip: RuntimeAddr) -> Option<Home> {
         let (number, offset) = self.slots.find(rip, MOST)?;
         let patch = self.in_use().nth(number)?;
-        let home = if offset == 0 { &patch.address } else { patch.exit(offset) };
-        let home = RuntimeAddr(home.load(Ordering::Relaxed));
-        Some(if offset == 0 { Home::At(home) } else { Home::Behind(home) })
+        if offset == 0 {
+            return Some(Home::At(RuntimeAddr(patch.address.load(Ordering::Relaxed))));
+        }
+        let behind = RuntimeAddr(patch.exit(offset).load(Ordering::Relaxed));
+        let stopped = patch.stops.load(Ordering::Relaxed);
+        Some(if stopped { Home::Stopped(behind) } else { Home::Behind(behind) })
     }
 
-    /// Has a frame show that is to be seen by the program: a copy is nowhere that it knows.
-    pub(super) fn bring_home(&self, frame: &mut Saved<'_>) {
-        if let Some(Home::At(address) | Home::Behind(address)) = self.home_of(frame.rip()) {
-            frame.go_to(address);
+    /// Has a frame show that is to be seen by the program: a copy is nowhere that it knows. Where it was.
+    pub(super) fn bring_home(&self, frame: &mut Saved<'_>) -> Option<Home> {
+        let home = self.home_of(frame.rip())?;
+        let (Home::At(address) | Home::Behind(address) | Home::Stopped(address)) = home;
+        frame.go_to(address);
+        // What `syscall` leaves there.
+        let rcx = frame.registers(false).general[RCX];
+        if let Some(Home::Stopped(behind)) = self.home_of(RuntimeAddr(rcx)) {
+            frame.set_general(RCX, behind.0);
         }
+        Some(home)
     }
 
     /// Takes one wish back, and with the last one the instruction.

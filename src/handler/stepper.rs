@@ -147,7 +147,7 @@ impl Stepper<'_> {
             self.prepare_exec(registers);
         }
         if self.thread.phase != Phase::Muted {
-            self.await_stop(fetched.fall_through(), true);
+            self.await_behind(&fetched, fetched.fall_through());
         }
     }
 
@@ -200,7 +200,11 @@ impl Stepper<'_> {
         match stop {
             Some(stop) => {
                 let counts = self.process.settings.engine == Engine::Instructions;
-                self.await_stop(stop, !counts && needs_breakpoint(first.class));
+                if !counts && needs_breakpoint(first.class) {
+                    self.await_behind(&first, stop);
+                } else {
+                    self.await_stop(stop, false);
+                }
             }
             None => self.mute(LostReason::NoRoom, 0),
         }
@@ -512,6 +516,25 @@ impl Stepper<'_> {
         }
         self.saved.set_flag(flag::TF, by_trap_flag || self.thread.program_trap_flag);
         self.pass_standing();
+    }
+
+    /// Arms for a stop at `stop`, behind `fetched`, which the trap flag sees too much or too little of. Where a patch would
+    /// stand in for the breakpoint, a copy with one behind it is run instead: a patch would trap other threads too, and
+    /// kill those that block every signal, as the C library does for moments.
+    fn await_behind(&mut self, fetched: &Fetched, stop: RuntimeAddr) {
+        let settings = &self.process.settings;
+        let patches = settings.patch && settings.engine == Engine::TrapFlag;
+        let here = fetched.address() == self.saved.rip() && fetched.fall_through() == stop;
+        let copy = if patches && here {
+            self.process.patches.stopping_copy(fetched.address(), self.process.memory(), self.process.vendor)
+        } else {
+            None
+        };
+        let Some(copy) = copy else { return self.await_stop(stop, true) };
+        (self.thread.expected, self.thread.trap_flag) = (stop, false);
+        self.saved.set_flag(flag::TF, self.thread.program_trap_flag);
+        self.saved.set_flag(flag::RF, false);
+        self.saved.go_to(copy);
     }
 
     /// Lets the instruction at RIP run even if a breakpoint stands there, and only then: a leftover RF would
