@@ -13,6 +13,7 @@ use super::narrow::USER32_CS;
 use super::operands;
 use super::pending::PendingRow;
 use super::perf::Hits;
+use super::proc_file;
 use super::process::Process;
 use super::saved::Saved;
 use super::stack::bounds_of;
@@ -155,9 +156,14 @@ impl Stepper<'_> {
     fn finish_syscall(&mut self, fetched: Fetched, result: u64) {
         let next = fetched.fall_through();
         self.saved.finish_syscall(result, next, self.thread.hides_trap_flag());
-        let after = self.saved.registers(self.thread.hides_trap_flag());
         let depth = self.thread.frames.depth().max(0);
         self.thread.pending.push(PendingRow { fetched, next, depth });
+        self.go_on();
+    }
+
+    /// What the pending row's instruction does has been done here: control is behind it.
+    fn go_on(&mut self) {
+        let after = self.saved.registers(self.thread.hides_trap_flag());
         match self.write_rows(&after) {
             Ok(()) => self.arrive(Verdict::Reconstructed),
             Err(_) => self.mute(LostReason::NoRoom, 0),
@@ -195,6 +201,11 @@ impl Stepper<'_> {
             return self.run_section(first, depth, section);
         }
         self.thread.pending.push(PendingRow { fetched: first, next, depth });
+        if awaits_binding(&first, next) && proc_file::threads().is_some_and(|threads| threads > 1) {
+            // Another thread may bind the slot before the jump has read it.
+            self.saved.go_to(next);
+            return self.go_on();
+        }
         let stop =
             if leaves_call || to_restorer { Some(next) } else { self.walk(&first, registers, next, rsp) };
         match stop {
@@ -629,6 +640,11 @@ impl Stepper<'_> {
         }
         self.forget_left_handlers();
     }
+}
+
+/// Whether the jump goes through a PLT slot that is not bound yet: it leads to what asks the dynamic linker, right behind.
+fn awaits_binding(fetched: &Fetched, next: RuntimeAddr) -> bool {
+    fetched.class == Class::Jump { indirect: true } && next == fetched.fall_through()
 }
 
 /// Bytes that a call pushes; `None` for what is no call.
