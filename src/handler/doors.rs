@@ -1,7 +1,8 @@
-//! System calls in stepped code that would show the tracer or take its signals away: answered from the program's
-//! own signal state, without entering the kernel.
+//! System calls that would show the tracer, or take its signals or its events away: answered from the program's own signal
+//! state, or made around the tracer's descriptors.
 
 use super::alternate_stack;
+use super::descriptors;
 use super::program_signals::MaskChange;
 use super::sigaction::{KernelAction, pending, replace};
 use super::stepper::Stepper;
@@ -42,7 +43,7 @@ impl Stepper<'_> {
     /// The result of the system call that `registers` ask for, if it is one to be answered here.
     ///
     /// # Signal safety
-    /// Atomics, process_vm_readv and process_vm_writev, which cannot fault.
+    /// Atomics, process_vm_readv and process_vm_writev, which cannot fault; ioctl and close_range.
     pub(super) fn answer(&mut self, registers: &Registers) -> Option<u64> {
         let number = registers.general[RAX] as i64;
         match number {
@@ -50,6 +51,15 @@ impl Stepper<'_> {
             libc::SYS_rt_sigaction => Some(self.change_action(registers)),
             libc::SYS_sigaltstack => Some(self.change_stack(registers)),
             libc::SYS_rt_sigpending if self.process.held() != 0 => Some(self.pending_signals(registers)),
+            libc::SYS_close if descriptors::is_own(registers.general[RDI] as i32) => {
+                Some(failed(libc::EBADF))
+            }
+            libc::SYS_close_range => {
+                let [first, last, flags] =
+                    [RDI, RSI, RDX].map(|r| registers.general.get(r).copied().unwrap_or(0) as u32);
+                let closed = descriptors::close_range_around(first, last, flags)?;
+                Some(closed.map_or_else(|errno| failed(errno.0), |()| 0))
+            }
             _ => None,
         }
     }

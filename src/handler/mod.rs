@@ -11,6 +11,7 @@ mod code;
 pub mod counter;
 pub mod crossing;
 mod deliver;
+pub mod descriptors;
 pub mod dispatch;
 mod displaced;
 pub mod doors;

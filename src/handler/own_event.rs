@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code, reason = "descriptors are closed by number")]
 
+use super::descriptors;
 use super::perf::out_of_the_way;
 use crate::event::attr::Attr;
 use crate::event::{fasync, ioctl, open};
@@ -50,6 +51,7 @@ impl OwnEvent {
         match prepared {
             Ok(id) => {
                 *self = Self { fd, id };
+                descriptors::add(fd, id);
                 Ok(())
             }
             Err(errno) => {
@@ -70,6 +72,12 @@ impl OwnEvent {
             // SAFETY: the descriptor of our own event, as its id has just shown.
             unsafe { raw::close(self.fd) };
         }
+        self.forget();
+    }
+
+    /// Gives the number up.
+    pub(super) fn forget(&mut self) {
+        descriptors::remove(self.fd, self.id);
         *self = Self::none();
     }
 }

@@ -137,7 +137,7 @@ impl Breakpoint {
     }
 
     fn forget(&mut self) {
-        self.event = OwnEvent::none();
+        self.event.forget();
         (self.at, self.stops, self.counted) = (None, 0, 0);
     }
 }
