@@ -12,11 +12,12 @@ use super::dispatch;
 use super::frames::Frame;
 use super::held;
 use super::patch::Home;
+use super::pending::PendingRow;
 use super::process::Process;
 use super::program_handler;
 use super::saved::Saved;
 use super::site;
-use super::stepper::{Stepper, rsp_after};
+use super::stepper::{Stepper, pushed_by, rsp_after};
 use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
@@ -343,7 +344,7 @@ fn take(
         }
     } else if traced && stepper.is_expected() {
         // Without a pending row it is a handler of the program's that has returned there.
-        if is_entry && !stepper.thread.pending.rows().is_empty() {
+        if is_entry && stepper.is_called() {
             count_entry(process, true);
         } else if is_entry {
             process.progress.note_hit_again();
@@ -409,6 +410,10 @@ fn enter(mut stepper: Stepper<'_>) {
     // Unreadable only if the program is about to fault on its own stack.
     let _ = process.memory().read(RuntimeAddr(rsp), &mut return_address);
     let frame = Frame { slot: rsp, returns_to: RuntimeAddr(u64::from_le_bytes(return_address)) };
+    if stepper.comes_round(frame) {
+        process.progress.note_hit_again();
+        return stepper.pass_standing();
+    }
     let nested = !stepper.call_is_over_at_entry();
     match stepper.thread.phase {
         phase if phase.is_traced() && nested => {
@@ -432,8 +437,10 @@ fn enter(mut stepper: Stepper<'_>) {
     let wanted = !awaited && call - settings.first_call < settings.calls;
     count_entry(process, wanted);
     stepper.thread.frames.reset(frame);
-    let Some(function) = process.function_at(stepper.saved.rip()).filter(|_| wanted) else {
-        stepper.thread.phase = if awaited { stepper.pass_by(frame) } else { Phase::Idle };
+    let function = process.function_at(stepper.saved.rip());
+    let loops = function.is_some_and(|function| function.loops);
+    let Some(function) = function.filter(|_| wanted) else {
+        stepper.thread.phase = if awaited || loops { stepper.pass_by(frame) } else { Phase::Idle };
         return stepper.pass_standing();
     };
     stepper.enter(call, function.pattern);
@@ -451,6 +458,28 @@ impl Stepper<'_> {
         }
         let awaited = |frame: Frame| self.thread.bounds.contains(frame.slot) && frame.slot < self.saved.rsp();
         here && (self.thread.phase == Phase::Stepping || self.thread.frames.top().is_some_and(awaited))
+    }
+
+    /// Whether the pending rows lead into the function at RIP from outside, or by a call.
+    fn is_called(&self) -> bool {
+        let Some(function) = self.process.function_at(self.saved.rip()) else { return false };
+        let leads = |last: &PendingRow| {
+            pushed_by(&last.fetched).is_some() || !function.code.contains(last.fetched.address())
+        };
+        self.thread.pending.rows().last().is_some_and(leads)
+    }
+
+    /// Whether an untraced call has come to its first instruction again, by a branch of its own: nothing else leads there
+    /// with the same frame before its return has been seen.
+    fn comes_round(&self, frame: Frame) -> bool {
+        let loops = self.process.function_at(self.saved.rip()).is_some_and(|function| function.loops);
+        let same = |outermost: Frame| {
+            (outermost.slot, outermost.returns_to) == (frame.slot, frame.returns_to)
+                && self.thread.guard.at() == Some(frame.returns_to)
+        };
+        loops
+            && matches!(self.thread.phase, Phase::Untraced | Phase::Muted)
+            && self.thread.frames.outermost().is_some_and(same)
     }
 
     /// Whether a standing breakpoint on the way that the counter was to step along has come first: the return guard, or
@@ -479,8 +508,8 @@ impl Stepper<'_> {
             .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp)
     }
 
-    /// A call before the first wanted one: its end must be seen, or a later call from a deeper frame would look
-    /// nested in it.
+    /// A call that is not wanted. Before the first wanted one its end must be seen, or a later call from a deeper frame would
+    /// look nested in it; and where it comes round to its entry, or each round would look like a call.
     fn pass_by(&mut self, frame: Frame) -> Phase {
         match self.thread.guard.place(frame.returns_to, self.process.fasync_signal) {
             Ok(()) => Phase::Untraced,

@@ -64,6 +64,10 @@ pub struct TracedFunction {
     pub entry: RuntimeAddr,
     /// Index of the pattern it matched.
     pub pattern: u32,
+    /// The part of its code that the entry is in.
+    pub code: CodeRange,
+    /// A branch in there leads back to the entry: control comes there without a call.
+    pub loops: bool,
 }
 
 /// All of it. Code and symbols are sorted by start address.

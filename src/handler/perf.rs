@@ -151,8 +151,9 @@ pub(crate) fn out_of_the_way(fd: i32) -> i32 {
         raw::syscall(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as u64, 0, limit.as_mut_ptr() as u64, 0, 0])
     };
     let [soft, _] = limit;
-    // 64 below the top, so that several threads find room, and never above what fits an i32.
-    let floor = soft.min(1 << 20).saturating_sub(64);
+    // 64 below the top, so that several threads find room, or the upper quarter; and never above what fits an i32.
+    let top = soft.min(1 << 20);
+    let floor = top - 64.min(top / 4);
     if asked.is_err() || floor <= fd as u64 {
         return fd;
     }

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use crate::address::RuntimeAddr;
 use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownModule, KnownSymbol, TracedFunction};
 use crate::image::boundary::InstructionMap;
-use crate::image::decode::Vendor;
+use crate::image::class::Class;
+use crate::image::decode::{Vendor, decode};
 use crate::image::elf_symbols::SymbolKind;
 use crate::image::function::{FunctionPattern, Place, find};
-use crate::image::memory::OwnMemory;
+use crate::image::memory::{Memory, OwnMemory};
 use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
 use crate::image::restartable::restartable_sections;
@@ -66,8 +67,13 @@ impl Survey {
 
     /// The functions as the handler wants them.
     #[must_use]
-    pub fn traced(&self) -> Vec<TracedFunction> {
-        let traced = |found: &FoundFunction| TracedFunction { entry: found.entry, pattern: found.pattern };
+    pub fn traced(&self, vendor: Vendor) -> Vec<TracedFunction> {
+        let memory = OwnMemory::new();
+        let traced = |&FoundFunction { pattern, entry, ref ranges, .. }: &FoundFunction| {
+            let around = ranges.iter().find(|range| range.contains(&entry));
+            let code = code_range(around.unwrap_or(&(entry..entry)));
+            TracedFunction { entry, pattern, code, loops: branches_to(entry, code, &memory, vendor) }
+        };
         self.functions.iter().map(traced).collect()
     }
 
@@ -243,6 +249,29 @@ fn is_jumper(name: &[u8]) -> bool {
 
 fn is_vdso(module: &Module) -> bool {
     module.path == Path::new("[vdso]")
+}
+
+/// Whether a direct branch in `code`, read from its start on, leads to `target`.
+fn branches_to(target: RuntimeAddr, code: CodeRange, memory: &OwnMemory, vendor: Vendor) -> bool {
+    let mut bytes = vec![0; code.end.since(code.start) as usize];
+    if !memory.read(code.start, &mut bytes) {
+        return false;
+    }
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let Ok(instruction) = decode(rest, code.start.plus(at as u64), vendor) else {
+            // Padding, or data between the instructions.
+            at += 1;
+            continue;
+        };
+        let branches =
+            matches!(Class::of(&instruction), Class::Conditional | Class::Jump { indirect: false });
+        if branches && instruction.near_branch_target() == target.0 {
+            return true;
+        }
+        at += instruction.len();
+    }
+    false
 }
 
 fn code_range(range: &Range<RuntimeAddr>) -> CodeRange {

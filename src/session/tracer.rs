@@ -217,8 +217,9 @@ impl Tracer {
         let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let names = survey.functions.iter().map(|function| function.name.clone()).collect();
         let memory = MemoryTrace::new(WINDOW).map_err(TraceError::NoMemory)?;
-        let functions = survey.traced();
-        let image = survey.into_image(&wanted, Vendor::of_this_cpu());
+        let vendor = Vendor::of_this_cpu();
+        let functions = survey.traced(vendor);
+        let image = survey.into_image(&wanted, vendor);
         let armed = arm::arm(Request {
             settings,
             functions,

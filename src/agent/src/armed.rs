@@ -63,12 +63,13 @@ fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
         let names: Vec<_> = survey.functions.iter().map(|f| format!("{} at {}", f.name, f.entry)).collect();
         return Err((Trouble::Ambiguous, names.join(", ")));
     }
-    let mut functions = survey.traced();
+    let vendor = Vendor::of_this_cpu();
+    let mut functions = survey.traced(vendor);
     for (function, found) in functions.iter_mut().zip(&survey.functions) {
         function.pattern = session.control.resolve(found.pattern, found.entry, found.name.as_bytes());
     }
     let buffer = session.trace().map_err(|error| (Trouble::Trace, error.to_string()))?;
-    let image = survey.into_image(&wanted, Vendor::of_this_cpu());
+    let image = survey.into_image(&wanted, vendor);
     let own_text = image.excluded.iter().copied().find(|range| range.contains(here));
     let armed = arm::arm(Request {
         settings,
