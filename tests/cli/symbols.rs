@@ -52,3 +52,26 @@ fn libraries_are_listed_when_asked_for() {
     assert_eq!(with.status, Some(0), "{with:?}");
     assert!(with.stdout.contains("fputs_unlocked"), "{}", with.stdout);
 }
+
+#[test]
+fn libraries_beside_the_program_are_found_through_a_link() {
+    const TEST: &str = "libraries_beside_the_program";
+    const LIBRARY: &str = "int beside(int n) { return n + 1; }";
+    const PROGRAM: &str = "int beside(int n); int main(void) { return beside(1); }";
+    let Some(library) = Program::compile(TEST, LIBRARY, &["-shared", "-fPIC"]) else { return };
+    let folder = library.directory().to_str().expect("UTF-8");
+    std::fs::rename(&library.path, library.directory().join("libbeside.so")).expect("the library is renamed");
+    let linked = ["-L", folder, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN", "-lbeside"];
+    // The libraries that are named come behind the source.
+    let source = library.directory().join("program.c");
+    std::fs::write(&source, PROGRAM).expect("the source is written");
+    let path = library.directory().join("program");
+    let built = run(std::process::Command::new("gcc").arg("-o").arg(&path).arg(&source).args(linked));
+    assert_eq!(built.status, Some(0), "{built:?}");
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let link = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    let listed = run(overstep().args(["symbols", "--libs"]).arg(&link).arg("beside"));
+    assert_eq!(listed.status, Some(0), "{listed:?}");
+    assert!(listed.stdout.contains("libbeside.so"), "{}", listed.stdout);
+}

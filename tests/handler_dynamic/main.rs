@@ -25,6 +25,8 @@ const ALLOWED: &[(i64, &str)] = &[
     (libc::SYS_openat, "/proc/self/maps: where the stack ends; /proc/self/mem"),
     (libc::SYS_pread64, "code that can be executed and not read, from /proc/self/mem"),
     (libc::SYS_close, "of what it opened"),
+    (libc::SYS_stat, "/proc/self/task: whether another thread may bind the slot that a jump goes through"),
+    (libc::SYS_close_range, "a close_range of the program's, around the tracer's descriptors"),
     (libc::SYS_mmap, "a thread's block, at its first stop"),
     (libc::SYS_mprotect, "the guard page of that block"),
     (libc::SYS_tgkill, "whether a thread block's owner is alive"),

@@ -15,8 +15,9 @@ pub struct Libraries {
 /// LD_PRELOAD and the cache are the loader's business, and its answer is right by definition. It runs no code of
 /// the program (ld.so(8), `--list`). Without an answer the list is empty.
 pub fn libraries(interpreter: &Path, elf: &Path) -> Libraries {
-    // A bare name would be looked up in the library path.
-    let elf = if elf.components().count() == 1 { Path::new(".").join(elf) } else { elf.to_path_buf() };
+    // A bare name would be looked up in the library path, and `$ORIGIN` is where the file is, whatever link leads to it:
+    // of a program that runs the loader asks /proc/self/exe, of one that it lists its name.
+    let elf = elf.canonicalize().unwrap_or_else(|_| Path::new(".").join(elf));
     let listed = Command::new(interpreter)
         .arg("--list")
         .arg(elf)
