@@ -65,7 +65,7 @@ pub(super) fn is_own(fd: i32) -> bool {
 ///
 /// # Signal safety
 /// Atomics, ioctl and close_range.
-pub fn close_range_around(first: u32, last: u32, flags: u32) -> Option<Result<(), Errno>> {
+pub(super) fn close_range_around(first: u32, last: u32, flags: u32) -> Option<Result<(), Errno>> {
     if flags & CLOSE_ON_EXEC != 0 || first > last {
         return None;
     }

@@ -2,30 +2,26 @@
 
 #![allow(unsafe_code, reason = "the kernel passes a signal's facts by pointer")]
 
-use std::sync::atomic::Ordering;
-
-use super::code::peek;
+use super::calls::{count_entry, enter, is_traced_process};
 use super::counter::{Again, COUNTER_TAG, Taken};
 use super::crossing::{self, Crossing};
 use super::deliver::deliver;
 use super::dispatch;
+use super::dropped::{hidden_stop, note_dropped_hit, send_again, trap_dropped};
 use super::frames::Frame;
-use super::held;
 use super::patch::Home;
-use super::pending::PendingRow;
 use super::process::Process;
 use super::program_handler;
 use super::saved::Saved;
 use super::site;
-use super::stepper::{Stepper, pushed_by, rsp_after};
+use super::stepper::Stepper;
 use super::thread::Phase;
 use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::event::siginfo::{EventSignal, POLL_HUP, POLL_IN, TRAP_PERF, TRAP_PERF_FLAG_ASYNC, TRAP_TRACE};
 use crate::event::tail::{NOTHING, Tail, handler_with_tail};
-use crate::image::memory::Memory;
 use crate::raw;
-use crate::record::control::{Delivery, Engine};
+use crate::record::control::Engine;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
 use crate::registers::flag;
@@ -37,7 +33,7 @@ pub const GUARD_TAG: u64 = 0x6f76_7374_6775_6172;
 
 /// Who sent a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sender {
+pub(super) enum Sender {
     Step,
     /// A trigger or a return guard: standing breakpoints, told apart by address.
     Standing,
@@ -158,16 +154,6 @@ impl OwnTrap {
     }
 }
 
-/// A SIGTRAP that somebody sent has come in place of a trap of the tracer's, which the kernel drops beside a pending one:
-/// it is sent once more, for the program.
-fn send_again(tid: u32, info: &held::Info) {
-    // SAFETY: every siginfo_t begins like this.
-    let code = unsafe { (*info.as_ptr().cast::<EventSignal>()).code };
-    if code <= 0 {
-        held::send_to_itself(tid, libc::SIGTRAP, info);
-    }
-}
-
 fn sender(
     process: &Process,
     signal: i32,
@@ -200,78 +186,11 @@ fn sender(
     }
 }
 
-/// Whether a SIGTRAP that somebody sent has come behind the patch at `address` in place of the patch's own, which the kernel
-/// drops beside a pending one: then the patch will trap again. Behind an instruction of one byte the thread may also be
-/// because it has run it, RSP being `rsp` by now.
-fn trap_dropped(process: &Process, tid: u32, address: RuntimeAddr, rsp: u64) -> bool {
-    if !process.patches.stands_at(address) {
-        return false;
-    }
-    let Ok(patched) = peek(process, address) else { return true };
-    if patched.fall_through() != address.plus(1) {
-        return true;
-    }
-    let ran = |(at, before)| at == address && rsp_after(&patched, before) == rsp;
-    match process.threads.find(tid) {
-        Some(thread) => !thread.passed.is_some_and(ran),
-        // It has a block since it first came to a function's entry; elsewhere it leaves no note.
-        None => process.function_at(address).is_some(),
-    }
-}
-
 /// Whether the thread's next stop is to be at `rip`.
 fn awaits_stop(process: &Process, tid: u32, rip: RuntimeAddr) -> bool {
     let counts = process.settings.engine == Engine::Instructions;
     let thread = process.threads.find(tid);
     thread.is_some_and(|thread| thread.phase.is_traced() && (counts || thread.expected == rip))
-}
-
-/// The stop that a signal of the program's stands for as well: the kernel keeps one SIGTRAP pending, and of two that
-/// come at once drops the second. `stopped`: it came behind a copy whose breakpoint instruction was to stop the thread.
-fn hidden_stop(process: &Process, tid: u32, signal: i32, stopped: bool, saved: &Saved<'_>) -> Option<Sender> {
-    let rip = saved.rip();
-    let thread = process.threads.find(tid)?;
-    if signal != libc::SIGTRAP || !thread.phase.is_traced() || thread.expected != rip {
-        return None;
-    }
-    // An execute breakpoint that has been hit leaves RF set (kernel-facts 17).
-    let hit = thread.step.at() == Some(rip)
-        && process.step_delivery() == Delivery::Sigtrap
-        && saved.has_flag(flag::RF);
-    match hit {
-        _ if stopped => Some(Sender::Standing),
-        _ if thread.trap_flag => Some(Sender::TrapFlag),
-        true => Some(Sender::Step),
-        false => None,
-    }
-}
-
-/// A SIGTRAP that somebody sent may have come at a standing breakpoint in place of the breakpoint's own, which the kernel
-/// drops beside a pending one: RF says that it has hit (kernel-facts 17). Unless the thread was sent on from there already,
-/// it is to hit once more behind the program's handler.
-fn note_dropped_hit(process: &Process, tid: u32, signal: i32, mut saved: Saved<'_>) {
-    let rip = saved.rip();
-    if signal != libc::SIGTRAP || !saved.has_flag(flag::RF) || process.patches.stands_at(rip) {
-        return;
-    }
-    let is_entry = process.function_at(rip).is_some();
-    let dropped = match process.threads.find(tid) {
-        // Stepping resumes there behind the handler as it is; a nested call whose row is due is counted then.
-        Some(thread) if thread.phase.is_traced() && thread.expected == rip => {
-            is_entry && thread.pending.rows().is_empty() && process.settings.engine != Engine::TrapFlag
-        }
-        Some(thread) => {
-            let stands = is_entry || [thread.guard.at(), thread.exit.at()].contains(&Some(rip));
-            stands && thread.passed != Some((rip, saved.rsp()))
-        }
-        None => is_entry,
-    };
-    if dropped {
-        saved.set_flag(flag::RF, false);
-        if is_entry {
-            process.progress.note_hit_again();
-        }
-    }
 }
 
 fn is_asynchronous(sender: Sender, info: &EventSignal) -> bool {
@@ -375,77 +294,6 @@ fn take(
     true
 }
 
-/// Whether this process is the one to trace: the first of its tree to enter.
-fn is_traced_process(process: &Process, tid: u32) -> bool {
-    let pid = raw::getpid();
-    if process.pid.load(Ordering::Relaxed) != pid {
-        return false;
-    }
-    match process.progress.owner.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
-            process.announce(tid);
-            true
-        }
-        Err(owner) => owner == pid,
-    }
-}
-
-pub(super) fn count_entry(process: &Process, traced: bool) {
-    let counters = process.buffer.counters();
-    for entered in [&process.progress.entered, &counters.entered] {
-        entered.fetch_add(1, Ordering::Relaxed);
-    }
-    if traced {
-        for traced in [&process.progress.traced, &counters.traced] {
-            traced.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Control is at the first instruction of a traced function, not by a step.
-fn enter(mut stepper: Stepper<'_>) {
-    let process = stepper.process;
-    let rsp = stepper.saved.rsp();
-    let mut return_address = [0; 8];
-    // Unreadable only if the program is about to fault on its own stack.
-    let _ = process.memory().read(RuntimeAddr(rsp), &mut return_address);
-    let frame = Frame { slot: rsp, returns_to: RuntimeAddr(u64::from_le_bytes(return_address)) };
-    if stepper.comes_round(frame) {
-        process.progress.note_hit_again();
-        return stepper.pass_standing();
-    }
-    let nested = !stepper.call_is_over_at_entry();
-    match stepper.thread.phase {
-        phase if phase.is_traced() && nested => {
-            count_entry(process, true);
-            return stepper.enter_nested(frame);
-        }
-        Phase::Untraced | Phase::Muted if nested => {
-            count_entry(process, false);
-            return stepper.pass_standing();
-        }
-        Phase::Muted | Phase::Untraced => stepper.end(),
-        Phase::Idle => {}
-        _ => stepper.returned_unseen(),
-    }
-    if !is_traced_process(process, stepper.tid) {
-        return stepper.pass_standing();
-    }
-    let settings = &process.settings;
-    let call = process.progress.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let awaited = call < settings.first_call;
-    let wanted = !awaited && call - settings.first_call < settings.calls;
-    count_entry(process, wanted);
-    stepper.thread.frames.reset(frame);
-    let function = process.function_at(stepper.saved.rip());
-    let loops = function.is_some_and(|function| function.loops);
-    let Some(function) = function.filter(|_| wanted) else {
-        stepper.thread.phase = if awaited || loops { stepper.pass_by(frame) } else { Phase::Idle };
-        return stepper.pass_standing();
-    };
-    stepper.enter(call, function.pattern);
-}
-
 impl Stepper<'_> {
     /// Whether this stop is the one that was prepared. Out of scope it must also be the right activation: the
     /// same code may run deeper down.
@@ -460,28 +308,6 @@ impl Stepper<'_> {
         here && (self.thread.phase == Phase::Stepping || self.thread.frames.top().is_some_and(awaited))
     }
 
-    /// Whether the pending rows lead into the function at RIP from outside, or by a call.
-    fn is_called(&self) -> bool {
-        let Some(function) = self.process.function_at(self.saved.rip()) else { return false };
-        let leads = |last: &PendingRow| {
-            pushed_by(&last.fetched).is_some() || !function.code.contains(last.fetched.address())
-        };
-        self.thread.pending.rows().last().is_some_and(leads)
-    }
-
-    /// Whether an untraced call has come to its first instruction again, by a branch of its own: nothing else leads there
-    /// with the same frame before its return has been seen.
-    fn comes_round(&self, frame: Frame) -> bool {
-        let loops = self.process.function_at(self.saved.rip()).is_some_and(|function| function.loops);
-        let same = |outermost: Frame| {
-            (outermost.slot, outermost.returns_to) == (frame.slot, frame.returns_to)
-                && self.thread.guard.at() == Some(frame.returns_to)
-        };
-        loops
-            && matches!(self.thread.phase, Phase::Untraced | Phase::Muted)
-            && self.thread.frames.outermost().is_some_and(same)
-    }
-
     /// Whether a standing breakpoint on the way that the counter was to step along has come first: the return guard, or
     /// the entry of a nested call.
     fn comes_first(&self, is_entry: bool) -> bool {
@@ -490,52 +316,8 @@ impl Stepper<'_> {
         self.thread.phase == Phase::Stepping && !self.thread.pending.rows().is_empty() && (nested || returned)
     }
 
-    /// Whether RSP says that the outermost call has returned.
-    fn call_is_over(&self) -> bool {
-        let rsp = self.saved.rsp();
-        self.thread
-            .frames
-            .outermost()
-            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot < rsp)
-    }
-
-    /// The same at a function's first instruction, where a new call may reuse the old one's return slot.
-    fn call_is_over_at_entry(&self) -> bool {
-        let rsp = self.saved.rsp();
-        self.thread
-            .frames
-            .outermost()
-            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp)
-    }
-
-    /// A call that is not wanted. Before the first wanted one its end must be seen, or a later call from a deeper frame would
-    /// look nested in it; and where it comes round to its entry, or each round would look like a call.
-    fn pass_by(&mut self, frame: Frame) -> Phase {
-        match self.thread.guard.place(frame.returns_to, self.process.fasync_signal) {
-            Ok(()) => Phase::Untraced,
-            Err(_) => Phase::Idle,
-        }
-    }
-
-    /// A native stretch called back into the traced function.
-    fn enter_nested(&mut self, frame: Frame) {
-        let lost = self.thread.phase != Phase::Native;
-        if lost {
-            self.note_lost(LostReason::Resumed);
-        }
-        let registers = self.saved.registers(self.thread.hides_trap_flag());
-        let synced = self.thread.writer.sync(&self.process.buffer, &registers);
-        self.thread.frames.pop_above(self.saved.rsp(), self.thread.bounds);
-        self.thread.frames.push(frame);
-        self.thread.pending.clear();
-        match synced {
-            Ok(()) => self.arrive(if lost { Verdict::Lost } else { Verdict::Exact }),
-            Err(_) => self.mute(LostReason::NoRoom, 0),
-        }
-    }
-
     /// The call is over, but the stepper had not seen it coming: never a `leave`.
-    fn returned_unseen(&mut self) {
+    pub(super) fn returned_unseen(&mut self) {
         if !matches!(self.thread.phase, Phase::Muted | Phase::Untraced) {
             self.note_lost(LostReason::ReturnedUnseen);
         }

@@ -7,14 +7,16 @@
 
 pub mod alternate_stack;
 mod blocks;
+mod calls;
 mod code;
 pub mod counter;
 pub mod crossing;
 mod deliver;
-pub mod descriptors;
+mod descriptors;
 pub mod dispatch;
 mod displaced;
 pub mod doors;
+mod dropped;
 pub mod entry;
 mod frames;
 pub mod held;

@@ -1,7 +1,7 @@
 //! More than one instruction between two stops of the counter: the way control took, if only one fits what was counted.
 
+use super::calls::count_entry;
 use super::counter::{Again, Counted, State};
-use super::entry::count_entry;
 use super::pending::PendingRow;
 use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
 use super::thread::Phase;
