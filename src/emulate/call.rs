@@ -2,6 +2,7 @@
 
 use super::calls::Waited;
 use super::event::Key;
+use super::memory::Pieces;
 use crate::address::RuntimeAddr;
 
 /// From its entry to its exit.
@@ -27,8 +28,8 @@ pub enum Then {
     Waited(Waited),
     /// A signal was taken off the queue, to this place (zero: nowhere).
     TookSignal(RuntimeAddr),
-    /// Bytes were read to this place, perhaps from a signalfd.
-    TookSignals(RuntimeAddr),
+    /// Bytes were read from a signalfd to this place.
+    TookSignals(Pieces),
     /// The disposition of SIGTRAP was read to this place (zero: nowhere), and perhaps set.
     TrapAction {
         old: RuntimeAddr,

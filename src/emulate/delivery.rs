@@ -13,6 +13,7 @@ use super::instance::Boundary;
 use super::instruction::Kind;
 use super::ptrace::{self, SignalInfo};
 use super::signal::{self, Meaning, TRAP_PERF};
+use super::status::{self, Disposition};
 use super::supervisor::Supervisor;
 use super::thread::HeldTrap;
 
@@ -45,7 +46,7 @@ impl Supervisor {
     /// Sends a thread a SIGTRAP, which waits while the program blocks it.
     pub(super) fn send_trap(&mut self, thread: Pid, mut info: SignalInfo) -> Result<(), Errno> {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-        if !matches!(it.trap, HeldTrap::None) {
+        if it.has_pending_trap() {
             // SIGTRAP does not queue: one is pending already.
             return Ok(());
         }
@@ -88,13 +89,10 @@ impl Supervisor {
                 return Ok(0);
             }
             self.put_right(thread, number, meaning)?;
-            if number == libc::SIGTRAP && self.ignores_trap(thread) {
-                return Ok(0);
-            }
-            return self.deliver(thread, number);
+            return self.deliver_unless_ignored(thread, number);
         }
         if number != libc::SIGTRAP {
-            return self.deliver(thread, number);
+            return self.deliver_unless_ignored(thread, number);
         }
         let step = self.threads.get(&thread).and_then(|it| it.step);
         match (info.si_code, step) {
@@ -133,16 +131,26 @@ impl Supervisor {
     fn foreign_trap(&mut self, thread: Pid, mut info: SignalInfo) -> Result<i32, Errno> {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         if it.mask.is_some_and(|mask| mask.has(libc::SIGTRAP)) {
-            if matches!(it.trap, HeldTrap::None) {
+            if !it.has_pending_trap() {
                 signal::mark_asynchronous(&mut info);
                 it.trap = HeldTrap::Waiting(info);
             }
             return Ok(0);
         }
-        if self.ignores_trap(thread) {
-            return Ok(0);
+        self.deliver_unless_ignored(thread, libc::SIGTRAP)
+    }
+
+    fn deliver_unless_ignored(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
+        let disposition = status::disposition(thread, number);
+        let ignored =
+            disposition == Disposition::Ignored || number == libc::SIGTRAP && self.ignores_trap(thread);
+        if ignored {
+            return self.undisturbed(thread, number);
         }
-        self.deliver(thread, libc::SIGTRAP)
+        if let Some(it) = self.threads.get_mut(&thread) {
+            it.disposition = Some(disposition);
+        }
+        self.deliver(thread, number)
     }
 
     fn ignores_trap(&self, thread: Pid) -> bool {
@@ -154,15 +162,17 @@ impl Supervisor {
         let info = match meaning {
             Meaning::Overflow(notice, descriptor) => signal::by_async(number, notice, descriptor),
             Meaning::Plain => signal::plain(number),
-            Meaning::HeldTrap => {
-                let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-                match std::mem::replace(&mut it.trap, HeldTrap::None) {
-                    HeldTrap::Queued(info) | HeldTrap::Waiting(info) => info,
-                    HeldTrap::None => signal::plain(number),
-                }
-            }
+            Meaning::HeldTrap => self.held_trap(thread).unwrap_or_else(|| signal::plain(number)),
         };
         ptrace::set_signal_info(thread, &info)
+    }
+
+    /// The SIGTRAP that a stand-in stood for, which is on its way.
+    pub(super) fn held_trap(&mut self, thread: Pid) -> Option<SignalInfo> {
+        match std::mem::replace(&mut self.threads.get_mut(&thread)?.trap, HeldTrap::None) {
+            HeldTrap::Queued(info) | HeldTrap::Waiting(info) => Some(info),
+            HeldTrap::None => None,
+        }
     }
 
     /// The kernel saves the mask in the handler's frame: it has to be the program's.
@@ -210,5 +220,5 @@ fn send_async(event: &Event, overflow: Overflow) {
 }
 
 fn process_of(thread: Pid) -> Pid {
-    super::status::process(thread).unwrap_or(thread)
+    status::process(thread).unwrap_or(thread)
 }

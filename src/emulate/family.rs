@@ -42,8 +42,10 @@ impl Supervisor {
             self.watched.insert(process);
         }
         let task = Task { process, thread: child, parent_process: it.process, parent_thread: parent };
-        if self.ignoring_trap.contains(&it.process) {
-            self.ignoring_trap.insert(process);
+        for these in [&mut self.ignoring_trap, &mut self.timed] {
+            if these.contains(&it.process) {
+                these.insert(process);
+            }
         }
         self.threads.insert(child, thread);
         self.describe_task(parent, sys::PERF_RECORD_FORK, task);
@@ -99,6 +101,7 @@ impl Supervisor {
         self.release(thread);
         if !self.threads.values().any(|it| it.process == process) {
             self.ignoring_trap.remove(&process);
+            self.timed.remove(&process);
             if self.watched.remove(&process) {
                 self.look_for_closed();
             }

@@ -6,6 +6,7 @@ mod call;
 mod calls;
 mod delivery;
 mod descriptors;
+mod disturbance;
 mod error;
 mod event;
 mod family;
@@ -31,6 +32,7 @@ mod supervisor;
 mod table;
 mod taken;
 mod thread;
+mod wait;
 
 pub use error::EmulateError;
 pub use launch::{Program, Started, start};

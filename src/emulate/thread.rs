@@ -6,8 +6,9 @@ use super::call::Call;
 use super::instance::{Instance, Role, Switch};
 use super::instruction::Next;
 use super::ptrace::{SignalInfo, SignalMask};
-use super::status;
+use super::status::{self, Disposition};
 use super::table::Events;
+use super::wait::Wait;
 use crate::address::RuntimeAddr;
 
 /// A SIGTRAP of the program's that cannot be delivered yet.
@@ -42,8 +43,18 @@ pub struct Thread {
     /// It is known to be stopped, or about to be told to go on.
     pub stopped: bool,
     pub interrupted: bool,
-    /// It goes back to a call only because it was interrupted: natively that `syscall` would not run again.
+    /// The interruption was answered by another stop, and may yet cut the call short that it makes.
+    pub disturbed: bool,
+    /// It goes back to a call only because it was stopped: natively that `syscall` would not run again.
     pub sent_back: bool,
+    /// The call that `restart_syscall` goes on with.
+    pub restarts: Option<i64>,
+    /// The call it was last seen to begin, if that waits for a while only.
+    pub wait: Option<Wait>,
+    /// It has stopped with its process: SIGCONT ends that, and the call it was in.
+    pub group_stopped: bool,
+    /// What is done about the signal it is about to get.
+    pub disposition: Option<Disposition>,
 }
 
 impl Thread {
@@ -63,8 +74,22 @@ impl Thread {
             instructions: 0,
             stopped: true,
             interrupted: false,
+            disturbed: false,
             sent_back: false,
+            restarts: None,
+            wait: None,
+            group_stopped: false,
+            disposition: None,
         }
+    }
+
+    /// Whether a SIGTRAP waits already. A stand-in may have left the queue unseen: it was taken off, or the program has
+    /// begun to ignore SIGTRAP.
+    pub fn has_pending_trap(&mut self) -> bool {
+        if matches!(self.trap, HeldTrap::Queued(_)) && !status::is_pending(self.id, libc::SIGTRAP) {
+            self.trap = HeldTrap::None;
+        }
+        !matches!(self.trap, HeldTrap::None)
     }
 
     /// Whether any event counts in it, so that it must be stepped.

@@ -10,3 +10,4 @@ mod support;
 mod synchronous;
 mod tails;
 mod traps;
+mod waits;

@@ -28,7 +28,8 @@ impl Supervisor {
 
     pub(super) fn set_async(&mut self, key: Key, descriptor: u64, on: bool) -> Answer {
         if let Some(event) = self.events.get_mut(key) {
-            event.asynchronous = on.then_some(descriptor as RawFd);
+            // A number that is set already stays (`fs/fcntl.c`, `setfl`).
+            event.asynchronous = on.then(|| event.asynchronous.unwrap_or(descriptor as RawFd));
         }
         Answer::Value(0)
     }

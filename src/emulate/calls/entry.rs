@@ -11,12 +11,12 @@ use crate::emulate::descriptors;
 use crate::emulate::event::Key;
 use crate::emulate::inject::answer;
 use crate::emulate::instance::Boundary;
-use crate::emulate::memory;
+use crate::emulate::memory::{self, Pieces};
 use crate::emulate::model::Iret;
 use crate::emulate::ptrace::{self, Registers};
 use crate::emulate::record;
 use crate::emulate::supervisor::Supervisor;
-use crate::emulate::taken::{is_signalfd, took_signal, took_signals};
+use crate::emulate::wait::Wait;
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// `FIOASYNC` (`ioctl_tty(2)`'s relative of O_ASYNC).
@@ -26,7 +26,10 @@ impl Supervisor {
     /// A stop at the entry into a call or at the exit from it.
     pub(in crate::emulate) fn system_call(&mut self, thread: Pid) -> Result<i32, Errno> {
         match self.threads.get_mut(&thread).and_then(|it| it.call.take()) {
-            Some(call) => self.leave(thread, &call.then),
+            Some(call) => {
+                self.ends_wait(thread)?;
+                self.leave(thread, &call.then)
+            }
             None => self.enter(thread),
         }
     }
@@ -43,11 +46,12 @@ impl Supervisor {
         // `syscall` retires on its way into the kernel.
         let retired = Retired { instructions: 1, ..Retired::default() };
         self.restore_mask(thread)?;
-        if !self.threads.get_mut(&thread).is_some_and(|it| std::mem::take(&mut it.sent_back)) {
+        let again = self.threads.get_mut(&thread).is_some_and(|it| std::mem::take(&mut it.sent_back));
+        if !again {
             self.retire(thread, retired, Boundary::Kernel);
         }
         let mut registers = ptrace::registers(thread)?;
-        let number = registers.orig_rax as i64;
+        let number = self.waits_on(thread, again, &mut registers)?;
         let before = RuntimeAddr(registers.rip.wrapping_sub(SYSCALL.len() as u64));
         let answered = match memory::read(thread, before) {
             Ok(SYSCALL) => self.answered(thread, number, &registers)?,
@@ -70,10 +74,34 @@ impl Supervisor {
         Ok(0)
     }
 
+    /// A call begins, or is made again: its number, of `restart_syscall` that of the call it goes on with.
+    fn waits_on(&mut self, thread: Pid, again: bool, registers: &mut Registers) -> Result<i64, Errno> {
+        let number = registers.orig_rax as i64;
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+        if number == libc::SYS_restart_syscall {
+            return Ok(it.restarts.unwrap_or(number));
+        }
+        it.restarts = None;
+        match &mut it.wait {
+            Some(wait) if again => wait.shorten(thread, registers)?,
+            wait => *wait = Wait::of(number, arguments(registers)),
+        }
+        Ok(number)
+    }
+
+    /// A call has ended, or has been cut short.
+    fn ends_wait(&mut self, thread: Pid) -> Result<(), Errno> {
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+        if let Some(wait) = &mut it.wait {
+            wait.restore(thread)?;
+        }
+        let registers = ptrace::registers(thread)?;
+        self.note_restart(thread, &registers);
+        Ok(())
+    }
+
     fn answered(&mut self, thread: Pid, number: i64, registers: &Registers) -> Result<Answer, Errno> {
-        let arguments =
-            [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9];
-        let [first, second, third, ..] = arguments;
+        let [first, second, third, ..] = arguments(registers);
         let of_first = |it: &Self| it.event_of(thread, first);
         Ok(match number {
             libc::SYS_perf_event_open => return self.open(thread, registers),
@@ -83,11 +111,16 @@ impl Supervisor {
                     None => Answer::Kernel(Then::Nothing),
                 }
             }
-            libc::SYS_read => match of_first(self) {
-                Some(event) => self.read_value(thread, event, RuntimeAddr(second), third),
-                None if is_signalfd(thread, first) => Answer::Kernel(Then::TookSignals(RuntimeAddr(second))),
-                None => Answer::Kernel(Then::Nothing),
-            },
+            libc::SYS_read => {
+                self.reads(thread, of_first(self), first, || Ok(Pieces::one(RuntimeAddr(second), third)))
+            }
+            libc::SYS_readv => self.reads(thread, of_first(self), first, || {
+                Pieces::of_iovecs(thread, RuntimeAddr(second), third)
+            }),
+            // perf's descriptors have no position (`no_llseek`).
+            libc::SYS_lseek | libc::SYS_pread64 | libc::SYS_preadv if of_first(self).is_some() => {
+                Answer::Error(Errno::ESPIPE)
+            }
             // perf's descriptors have no write (`perf_fops`).
             libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev => match of_first(self) {
                 Some(_) => Answer::Error(Errno::EINVAL),
@@ -101,11 +134,19 @@ impl Supervisor {
             libc::SYS_dup2 | libc::SYS_dup3 => self.closes(self.event_of(thread, second)),
             libc::SYS_close_range => Answer::Kernel(Then::LookForClosed),
             libc::SYS_mmap => return self.map(thread, registers),
-            libc::SYS_poll | libc::SYS_ppoll => self.waits(Waited::Poll(RuntimeAddr(first), second)),
-            libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
-                self.waits(Waited::Epoll(RuntimeAddr(second), first as i32))
+            libc::SYS_poll | libc::SYS_ppoll => {
+                Answer::Kernel(Then::Waited(Waited::Poll(RuntimeAddr(first), second)))
             }
-            libc::SYS_select | libc::SYS_pselect6 => self.waits(Waited::Select(RuntimeAddr(second), first)),
+            libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
+                Answer::Kernel(Then::Waited(Waited::Epoll(RuntimeAddr(second), first as i32)))
+            }
+            libc::SYS_select | libc::SYS_pselect6 => {
+                Answer::Kernel(Then::Waited(Waited::Select(RuntimeAddr(second), first)))
+            }
+            libc::SYS_setsockopt if second == libc::SOL_SOCKET as u64 => {
+                self.times_sockets(thread);
+                Answer::Kernel(Then::Nothing)
+            }
             libc::SYS_rt_sigtimedwait => Answer::Kernel(Then::TookSignal(RuntimeAddr(second))),
             libc::SYS_rt_sigaction if first == libc::SIGTRAP as u64 => {
                 let set = if second == 0 { Change::None } else { Change::Made };
@@ -124,6 +165,14 @@ impl Supervisor {
             return None;
         }
         self.events.of_eventfd(descriptors::eventfd(thread, descriptor as i32)?)
+    }
+
+    /// From now on it is known of all the process's calls how long they have waited.
+    fn times_sockets(&mut self, thread: Pid) {
+        let Some(process) = self.threads.get(&thread).map(|it| it.process) else { return };
+        if self.timed.insert(process) {
+            self.interrupt_all(process);
+        }
     }
 
     /// A program that ignores SIGTRAP reads that, although the first step has reset it.
@@ -164,8 +213,8 @@ impl Supervisor {
                 ptrace::set_registers(thread, &registers)?;
             }
             Then::TrapAction { old, set } => self.trap_action(thread, *old, *set)?,
-            Then::TookSignal(at) => took_signal(thread, *at)?,
-            Then::TookSignals(at) => took_signals(thread, *at)?,
+            Then::TookSignal(at) => self.took_signal(thread, *at)?,
+            Then::TookSignals(to) => self.took_signals(thread, to)?,
             Then::Mapped => self.mapped(thread)?,
             Then::Waited(waited) => self.waited(thread, *waited)?,
             Then::LookForClosed => self.look_for_closed(),
@@ -178,6 +227,10 @@ impl Supervisor {
         }
         Ok(0)
     }
+}
+
+fn arguments(registers: &Registers) -> [u64; 6] {
+    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
 }
 
 /// `CLONE_UNTRACED` would start a child that the filter refuses everything, because nobody answers its stops.

@@ -120,10 +120,15 @@ impl Supervisor {
     /// From now on all system calls of the process are looked at.
     fn watch(&mut self, process: Pid) {
         if self.watched.insert(process) {
-            let running: Vec<Pid> =
-                self.threads.values().filter(|it| it.process == process).map(|it| it.id).collect();
-            running.into_iter().for_each(|thread| self.interrupt(thread));
+            self.interrupt_all(process);
         }
+    }
+
+    /// Has all threads of a process go on as is now right for it.
+    pub(super) fn interrupt_all(&mut self, process: Pid) {
+        let running: Vec<Pid> =
+            self.threads.values().filter(|it| it.process == process).map(|it| it.id).collect();
+        running.into_iter().for_each(|thread| self.interrupt(thread));
     }
 }
 

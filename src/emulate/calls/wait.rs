@@ -10,7 +10,6 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use crate::address::RuntimeAddr;
-use crate::emulate::call::{Answer, Then};
 use crate::emulate::event::Key;
 use crate::emulate::supervisor::Supervisor;
 use crate::emulate::{memory, ptrace};
@@ -37,14 +36,10 @@ pub enum Waited {
 }
 
 impl Supervisor {
-    pub(super) fn waits(&self, waited: Waited) -> Answer {
-        Answer::Kernel(if self.events.is_empty() { Then::Nothing } else { Then::Waited(waited) })
-    }
-
     pub(super) fn waited(&mut self, thread: Pid, waited: Waited) -> Result<(), Errno> {
         let mut registers = ptrace::registers(thread)?;
         let result = registers.rax as i64;
-        if result <= 0 {
+        if result <= 0 || self.events.is_empty() {
             return Ok(());
         }
         let nothing_left = match waited {
