@@ -1,11 +1,12 @@
 //! Overflows become signals, and every signal passes here before the program gets it.
 
-#![allow(unsafe_code, reason = "fcntl takes a pointer to the owner, kill a process group")]
+#![allow(unsafe_code, reason = "fcntl takes a pointer to the owner")]
 
+use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 
 use super::attr::Retired;
 use super::event::{Event, Key, Overflow};
@@ -35,12 +36,18 @@ impl Supervisor {
             return;
         }
         if event.asynchronous.is_some() {
-            send_async(event, overflow);
+            send_async(event, overflow, |group| self.members(group));
         }
         if event.attr.sigtrap() == 1 {
             let info = signal::by_sigtrap(event.attr.type_, event.attr.sig_data);
             let _ = self.send_trap(thread, info);
         }
+    }
+
+    /// The program's processes in a process group.
+    fn members(&self, group: Pid) -> Vec<Pid> {
+        let processes: BTreeSet<Pid> = self.threads.values().map(|it| it.process).collect();
+        processes.into_iter().filter(|it| getpgid(Some(*it)) == Ok(group)).collect()
     }
 
     /// Sends a thread a SIGTRAP, which waits while the program blocks it.
@@ -179,6 +186,9 @@ impl Supervisor {
     fn deliver(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
         self.interrupted_in_user_mode(thread);
         self.restore_mask(thread)?;
+        if let Some(it) = self.threads.get_mut(&thread) {
+            it.note_time();
+        }
         Ok(number)
     }
 
@@ -189,7 +199,10 @@ impl Supervisor {
 }
 
 /// O_ASYNC: the signal of F_SETSIG to the owner (`fs/fcntl.c`, `send_sigio`).
-fn send_async(event: &Event, overflow: Overflow) {
+///
+/// Of a process group, those that are under the supervisor get it: natively it and what stands around it would be no part
+/// of the group.
+fn send_async(event: &Event, overflow: Overflow, members: impl FnOnce(Pid) -> Vec<Pid>) {
     let Some(descriptor) = event.asynchronous else { return };
     let file = event.file.as_raw_fd();
     // SAFETY: F_GETSIG takes no argument.
@@ -199,23 +212,23 @@ fn send_async(event: &Event, overflow: Overflow) {
     if unsafe { libc::fcntl(file, F_GETOWN_EX, &raw mut owner) } != 0 || owner[1] == 0 {
         return;
     }
-    let send = |signal, meaning| {
-        let info = signal::standing_for(meaning, signal);
-        let id = Pid::from_raw(owner[1]);
-        match owner[0] {
-            OWNER_THREAD => ptrace::queue(process_of(id), Some(id), signal, &info),
-            OWNER_PROCESS => ptrace::queue(id, None, signal, &info),
-            // A whole group gets the number; nobody in it can be told the rest.
-            _ => nix::sys::signal::killpg(id, nix::sys::signal::Signal::try_from(signal).ok()),
+    let id = Pid::from_raw(owner[1]);
+    let recipients = match owner[0] {
+        OWNER_THREAD => vec![(process_of(id), Some(id))],
+        OWNER_PROCESS => vec![(id, None)],
+        _ => members(id).into_iter().map(|process| (process, None)).collect(),
+    };
+    for (process, thread) in recipients {
+        let send =
+            |signal, meaning| ptrace::queue(process, thread, signal, &signal::standing_for(meaning, signal));
+        let sent = match signal {
+            number if number > 0 => send(number, Meaning::Overflow(overflow.notice, descriptor)),
+            _ => Err(Errno::EAGAIN),
+        };
+        // Without F_SETSIG, and when the queue is full.
+        if sent == Err(Errno::EAGAIN) {
+            let _ = send(libc::SIGIO, Meaning::Plain);
         }
-    };
-    let sent = match signal {
-        number if number > 0 => send(number, Meaning::Overflow(overflow.notice, descriptor)),
-        _ => Err(Errno::EAGAIN),
-    };
-    // Without F_SETSIG, and when the queue is full.
-    if sent == Err(Errno::EAGAIN) {
-        let _ = send(libc::SIGIO, Meaning::Plain);
     }
 }
 

@@ -4,6 +4,7 @@
 mod attr;
 mod call;
 mod calls;
+mod clock;
 mod delivery;
 mod descriptors;
 mod disturbance;

@@ -158,10 +158,12 @@ impl Supervisor {
         let Some(it) = self.threads.get_mut(&thread) else { return };
         it.instructions += u64::from(retired.instructions);
         let instructions = it.instructions;
-        let mut overflows = Vec::new();
+        let (mut overflows, mut turns) = (Vec::new(), Vec::new());
         for instance in it.instances.iter_mut().filter(|instance| instance.active) {
             let Some(event) = self.events.get_mut(instance.event) else { continue };
-            if instance.count(event, retired, boundary, instructions, &self.model) {
+            let overflows_now = instance.count(thread, event, retired, boundary, instructions, &self.model);
+            turns.extend(instance.turned.take().map(|turn| (instance.event, turn)));
+            if overflows_now {
                 let overflow = event.overflow(&self.model);
                 if overflow.ended {
                     instance.switch = Switch::Off;
@@ -169,10 +171,13 @@ impl Supervisor {
                 overflows.push((instance.event, overflow));
             }
         }
-        if overflows.is_empty() {
+        if overflows.is_empty() && turns.is_empty() {
             return;
         }
         it.schedule(&mut self.events);
+        for (event, turn) in turns {
+            self.describe_throttling(thread, event, turn);
+        }
         for (event, overflow) in overflows {
             self.announce(thread, event, overflow);
         }

@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use super::model::Model;
 use super::ptrace::{self, Resume};
 use super::reports::{Report, Reports};
+use super::ring::RingMapping;
 use super::table::Events;
 use super::thread::Thread;
 
@@ -22,7 +23,11 @@ pub struct Supervisor {
     pub(super) ignoring_trap: HashSet<Pid>,
     /// Processes that have given a socket a timeout, by which its calls are not made again.
     pub(super) timed: HashSet<Pid>,
+    /// A descriptor of an event went into a socket: any process may have one.
+    pub(super) passed_on: bool,
     pub(super) events: Events,
+    /// Where ring buffers are mapped.
+    pub(super) mappings: Vec<RingMapping>,
     pub(super) reports: Reports,
     /// Threads that reported before whoever started them did.
     pub(super) early: HashSet<Pid>,
@@ -42,7 +47,9 @@ impl Supervisor {
             watched: HashSet::new(),
             ignoring_trap: HashSet::new(),
             timed: HashSet::new(),
+            passed_on: false,
             events: Events::default(),
+            mappings: Vec::new(),
             reports: Reports::default(),
             early: HashSet::new(),
             root,

@@ -1,9 +1,12 @@
 //! The supervisor's picture of one thread.
 
+use std::time::Duration;
+
 use nix::unistd::Pid;
 
 use super::call::Call;
-use super::instance::{Instance, Role, Switch};
+use super::clock::{Running, time_of};
+use super::instance::{Instance, Switch};
 use super::instruction::Next;
 use super::ptrace::{SignalInfo, SignalMask};
 use super::status::{self, Disposition};
@@ -38,6 +41,8 @@ pub struct Thread {
     pub trap: HeldTrap,
     /// The CPU it is taken to run on: the first of those it may, so that a run does not depend on the scheduler.
     pub cpu: i32,
+    /// How long it had run when it was last looked at.
+    pub time: Duration,
     /// Retired while something counted.
     pub instructions: u64,
     /// It is known to be stopped, or about to be told to go on.
@@ -71,6 +76,7 @@ impl Thread {
             mask: None,
             trap: HeldTrap::None,
             cpu: status::first_cpu(id),
+            time: Duration::ZERO,
             instructions: 0,
             stopped: true,
             interrupted: false,
@@ -80,6 +86,13 @@ impl Thread {
             wait: None,
             group_stopped: false,
             disposition: None,
+        }
+    }
+
+    /// Remembers how long it has run, which is not to be had any more when it is gone.
+    pub fn note_time(&mut self) {
+        if self.counts() {
+            self.time = time_of(self.id).unwrap_or(self.time);
         }
     }
 
@@ -100,6 +113,10 @@ impl Thread {
 
     /// Works out anew which of its events count: those enabled in a group whose leader is.
     pub fn schedule(&mut self, events: &mut Events) {
+        let bound = self.instances.iter().filter_map(|it| events.get(it.event)).any(|event| event.cpu != -1);
+        if bound {
+            self.cpu = status::first_cpu(self.id);
+        }
         for place in 0..self.instances.len() {
             let instance = &self.instances[place];
             let leader = events.get(instance.event).and_then(|event| event.leader);
@@ -108,17 +125,19 @@ impl Thread {
             });
             let cpu = events.get(instance.event).map_or(-1, |event| event.cpu);
             let here = cpu == -1 || cpu == self.cpu;
-            let active = led && here && instance.switch == Switch::On;
+            let enabled = led && instance.switch == Switch::On;
+            let active = enabled && here;
+            let Some(event) = events.get_mut(instance.event) else { continue };
             if active != instance.active {
                 let instance = &mut self.instances[place];
                 instance.active = active;
-                let Some(event) = events.get_mut(instance.event) else { continue };
                 if active {
                     instance.start(event.period);
                 }
-                if instance.role == Role::Own {
-                    event.clock(active);
-                }
+                event.clock(self.id, if active { Running::Counting } else { Running::Off }, self.time);
+            }
+            if !active {
+                event.clock(self.id, if enabled { Running::Enabled } else { Running::Off }, self.time);
             }
         }
     }

@@ -3,6 +3,7 @@
 mod buffer;
 mod delivery;
 mod model;
+mod natively;
 mod oracle;
 mod process;
 mod sharing;

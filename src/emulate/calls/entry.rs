@@ -2,11 +2,12 @@
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
+use perf_event_open_sys::bindings as sys;
 
 use super::Waited;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::Retired;
-use crate::emulate::call::{Answer, Call, Change, Then};
+use crate::emulate::call::{Answer, Call, Change, Messages, Then};
 use crate::emulate::descriptors;
 use crate::emulate::event::Key;
 use crate::emulate::inject::answer;
@@ -46,7 +47,9 @@ impl Supervisor {
         // `syscall` retires on its way into the kernel.
         let retired = Retired { instructions: 1, ..Retired::default() };
         self.restore_mask(thread)?;
-        let again = self.threads.get_mut(&thread).is_some_and(|it| std::mem::take(&mut it.sent_back));
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
+        it.note_time();
+        let again = std::mem::take(&mut it.sent_back);
         if !again {
             self.retire(thread, retired, Boundary::Kernel);
         }
@@ -108,6 +111,10 @@ impl Supervisor {
             libc::SYS_ioctl if second >> 8 & 0xff == u64::from(b'$') || second == FIOASYNC => {
                 match of_first(self) {
                     Some(event) => self.control(thread, event, (first, second, third)),
+                    // The kernel cannot write into a buffer of ours.
+                    None if second as u32 == sys::SET_OUTPUT && self.event_of(thread, third).is_some() => {
+                        Answer::Error(Errno::EINVAL)
+                    }
                     None => Answer::Kernel(Then::Nothing),
                 }
             }
@@ -127,13 +134,25 @@ impl Supervisor {
                 None => Answer::Kernel(Then::Nothing),
             },
             libc::SYS_fcntl => match of_first(self) {
-                Some(event) => self.descriptor_control(event, (first, second, third)),
+                Some(event) => self.descriptor_control(thread, event, registers)?,
                 None => Answer::Kernel(Then::Nothing),
             },
             libc::SYS_close => self.closes(of_first(self)),
             libc::SYS_dup2 | libc::SYS_dup3 => self.closes(self.event_of(thread, second)),
             libc::SYS_close_range => Answer::Kernel(Then::LookForClosed),
             libc::SYS_mmap => return self.map(thread, registers),
+            libc::SYS_munmap => self.unmaps(thread, RuntimeAddr(first), second),
+            libc::SYS_mremap => self.moves(thread, RuntimeAddr(first), (second, third)),
+            libc::SYS_sendmsg => self.sends(thread, RuntimeAddr(second), 1),
+            libc::SYS_sendmmsg => self.sends(thread, RuntimeAddr(second), third),
+            // Where it only looks, the message stays.
+            libc::SYS_recvmsg if third & libc::MSG_PEEK as u64 == 0 => {
+                Answer::Kernel(Then::Received(RuntimeAddr(second), Messages::One))
+            }
+            libc::SYS_recvmmsg if registers.r10 & libc::MSG_PEEK as u64 == 0 => {
+                Answer::Kernel(Then::Received(RuntimeAddr(second), Messages::Several))
+            }
+            libc::SYS_pidfd_getfd => Answer::Kernel(Then::GotDescriptor),
             libc::SYS_poll | libc::SYS_ppoll => {
                 Answer::Kernel(Then::Waited(Waited::Poll(RuntimeAddr(first), second)))
             }
@@ -154,7 +173,9 @@ impl Supervisor {
             }
             libc::SYS_rt_sigreturn => Answer::Kernel(Then::Returned),
             libc::SYS_clone => return show_child(thread, registers),
+            libc::SYS_prctl if first == libc::PR_SET_NAME as u64 => Answer::Kernel(Then::Renamed),
             libc::SYS_prctl => self.all_events_of_task(thread, first),
+            libc::SYS_sched_setaffinity => Answer::Kernel(Then::MovedToCpus(first)),
             _ => Answer::Kernel(Then::Nothing),
         })
     }
@@ -164,7 +185,7 @@ impl Supervisor {
         if self.events.is_empty() {
             return None;
         }
-        self.events.of_eventfd(descriptors::eventfd(thread, descriptor as i32)?)
+        self.events.of_pipe(descriptors::pipe(thread, descriptor as i32)?)
     }
 
     /// From now on it is known of all the process's calls how long they have waited.
@@ -206,7 +227,19 @@ impl Supervisor {
     fn leave(&mut self, thread: Pid, then: &Then) -> Result<i32, Errno> {
         match then {
             Then::Nothing => {}
-            Then::ShowAsync(event) => self.show_async(thread, *event)?,
+            Then::ShowFlags(event) => self.show_flags(thread, *event)?,
+            Then::Sent(sent) => self.sent(thread, sent)?,
+            Then::Received(at, messages) => self.received(thread, *at, *messages)?,
+            Then::Renamed => self.describe_name(thread),
+            Then::MovedToCpus(moved) => self.moved_to_cpus(thread, *moved),
+            Then::GotDescriptor => self.got_descriptor(thread)?,
+            Then::RingUnmapped => self.unmapped(),
+            Then::RingMoved(from) => self.moved(thread, *from)?,
+            Then::RestoreThird(value) => {
+                let mut registers = ptrace::registers(thread)?;
+                registers.rdx = *value;
+                ptrace::set_registers(thread, &registers)?;
+            }
             Then::RestoreFirst(value) => {
                 let mut registers = ptrace::registers(thread)?;
                 registers.rdi = *value;

@@ -5,6 +5,7 @@ mod descriptor;
 mod entry;
 mod map;
 mod open;
+mod passing;
 mod value;
 mod wait;
 

@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::failure::Failure;
-use super::reckon::{Line, Stop, least_excess, line, one_a_count};
+use super::reckon::{Line, Stop, line, one_a_count, short_periods};
 use super::report::{ENTRIES, Report};
 use super::{action, breakpoint, catcher, child, counter};
 use crate::event::ioctl::{self, Reading};
@@ -29,8 +29,6 @@ const PERIOD: u64 = 1000;
 const SHORT_PERIOD: u64 = 250;
 /// x86 raises a count down from less (Linux `arch/x86/events/core.c`, `x86_perf_event_set_period`).
 const SHORTEST: u64 = 2;
-/// What a short way has beyond the tail.
-const SHORT_WAY: u64 = 2;
 /// Stops that are measured, and rounds that may be made for them: signals get lost, and counters are taken away.
 const ROUNDS: u32 = 8;
 const MOST_ROUNDS: u32 = 24;
@@ -116,10 +114,11 @@ fn on_sled(
     let line = if unit == Unit::Other {
         line(&near.stops, &far.stops)
     } else {
-        // On a way of a few instructions little is counted too much.
-        let at_most = least_excess(&near.stops).unwrap_or(0);
-        let short = measured((at_most + SHORT_WAY).max(smallest_period), false)?;
-        one_a_count(&short.stops, &near.stops, &far.stops)
+        let mut short = Vec::new();
+        for period in short_periods(&near.stops, &far.stops, smallest_period) {
+            short.extend(measured(period, false)?.stops);
+        }
+        one_a_count(&short, &near.stops, &far.stops)
     };
     let Some(Line { tail, overcount }) = line else { return Err(without_stops(troubles, counted)) };
     let period = (tail + wanted).max(smallest_period);
