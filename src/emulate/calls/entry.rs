@@ -5,6 +5,7 @@ use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::Waited;
+use super::length::arguments;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::Retired;
 use crate::emulate::call::{Answer, Call, Change, Messages, Then};
@@ -17,7 +18,6 @@ use crate::emulate::model::Iret;
 use crate::emulate::ptrace::{self, Registers};
 use crate::emulate::record;
 use crate::emulate::supervisor::Supervisor;
-use crate::emulate::wait::Wait;
 
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// `FIOASYNC` (`ioctl_tty(2)`'s relative of O_ASYNC).
@@ -75,32 +75,6 @@ impl Supervisor {
             ptrace::set_registers(thread, &registers)?;
         }
         Ok(0)
-    }
-
-    /// A call begins, or is made again: its number, of `restart_syscall` that of the call it goes on with.
-    fn waits_on(&mut self, thread: Pid, again: bool, registers: &mut Registers) -> Result<i64, Errno> {
-        let number = registers.orig_rax as i64;
-        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-        if number == libc::SYS_restart_syscall {
-            return Ok(it.restarts.unwrap_or(number));
-        }
-        it.restarts = None;
-        match &mut it.wait {
-            Some(wait) if again => wait.shorten(thread, registers)?,
-            wait => *wait = Wait::of(number, arguments(registers)),
-        }
-        Ok(number)
-    }
-
-    /// A call has ended, or has been cut short.
-    fn ends_wait(&mut self, thread: Pid) -> Result<(), Errno> {
-        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-        if let Some(wait) = &mut it.wait {
-            wait.restore(thread)?;
-        }
-        let registers = ptrace::registers(thread)?;
-        self.note_restart(thread, &registers);
-        Ok(())
     }
 
     fn answered(&mut self, thread: Pid, number: i64, registers: &Registers) -> Result<Answer, Errno> {
@@ -188,14 +162,6 @@ impl Supervisor {
         self.events.of_pipe(descriptors::pipe(thread, descriptor as i32)?)
     }
 
-    /// From now on it is known of all the process's calls how long they have waited.
-    fn times_sockets(&mut self, thread: Pid) {
-        let Some(process) = self.threads.get(&thread).map(|it| it.process) else { return };
-        if self.timed.insert(process) {
-            self.interrupt_all(process);
-        }
-    }
-
     /// A program that ignores SIGTRAP reads that, although the first step has reset it.
     fn trap_action(&mut self, thread: Pid, old: RuntimeAddr, set: Change) -> Result<(), Errno> {
         let process = self.threads.get(&thread).map(|it| it.process);
@@ -260,10 +226,6 @@ impl Supervisor {
         }
         Ok(0)
     }
-}
-
-fn arguments(registers: &Registers) -> [u64; 6] {
-    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
 }
 
 /// `CLONE_UNTRACED` would start a child that the filter refuses everything, because nobody answers its stops.

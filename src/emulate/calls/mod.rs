@@ -3,6 +3,7 @@
 mod control;
 mod descriptor;
 mod entry;
+mod length;
 mod map;
 mod open;
 mod passing;
