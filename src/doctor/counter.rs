@@ -2,9 +2,11 @@
 
 use super::findings::{Finding, bad, good};
 use super::mechanisms::Counter;
-use crate::record::calibration::Calibration;
+use crate::record::calibration::{Calibration, Troubles};
 
 const LATE: &str = "rows of --engine instructions say by how much each stop was late; overstep validate has the whole distribution";
+
+const SHARED: &str = "end other users of the PMU (perf stat, perf record); on a hybrid CPU stay on one core type: taskset -c N";
 
 pub(super) fn findings(counter: &Counter) -> Vec<Finding> {
     let found = match counter {
@@ -29,6 +31,15 @@ pub(super) fn findings(counter: &Counter) -> Vec<Finding> {
         let text = format!("{} too many in a million", found.overcount);
         bad("overcount", text, "rows show zero-steps where the count ran ahead of the code")
     });
+    let Troubles { armed, lost, away, missed } = found.troubles;
+    let lost = (lost > 0).then(|| {
+        let text = format!("{lost} of {armed} overflows gave none");
+        bad("lost signals", text, "rows end where one is lost; --engine breakpoint loses none")
+    });
+    let away = (away > 0).then(|| {
+        let text = format!("away before {away} of {armed} overflows, {missed} thousandths of the time");
+        bad("multiplexing", text, SHARED)
+    });
     let lines = [
         Some(tail),
         Some(smallest),
@@ -36,6 +47,8 @@ pub(super) fn findings(counter: &Counter) -> Vec<Finding> {
         Some(steps(found, wanted)),
         Some(limit(found)),
         overcount,
+        lost,
+        away,
     ];
     lines.into_iter().flatten().collect()
 }

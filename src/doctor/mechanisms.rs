@@ -155,7 +155,7 @@ fn named(name: &str, result: Result<Fired, Failure>) -> Mechanism {
 impl From<Result<Fired, Failure>> for Tried {
     fn from(result: Result<Fired, Failure>) -> Self {
         match result {
-            Ok(Fired { hits, codes }) => Self::Works { hits, codes },
+            Ok(Fired { hits, codes, .. }) => Self::Works { hits, codes },
             Err(Failure::Refused(error @ OpenError { errno, cause: Cause::NoPmu, .. })) => {
                 Self::Absent { why: error.to_string(), errno, remedy: error.remedy() }
             }

@@ -51,14 +51,14 @@ impl Counted {
     #[must_use]
     pub fn asked(attr: &Attr) -> Option<Self> {
         let counted = match attr.type_ {
-            sys::PERF_TYPE_HARDWARE => Self::generic(attr.config as u32),
+            // The upper half of `config` names a PMU on hybrid CPUs (`PERF_PMU_TYPE_SHIFT`); there is only one here.
+            sys::PERF_TYPE_HARDWARE if attr.config >> 32 == 0 => Self::generic(attr.config as u32),
             sys::PERF_TYPE_RAW => Self::raw(attr.config, Vendor::here()),
             _ => None,
         }?;
         Some(if attr.exclude_user() == 1 { Self::Nothing } else { counted })
     }
 
-    /// The upper half of `config` names a PMU on hybrid CPUs (`PERF_PMU_TYPE_SHIFT`); there is only one here.
     fn generic(config: u32) -> Option<Self> {
         match config {
             sys::PERF_COUNT_HW_INSTRUCTIONS => Some(Self::Instructions),
@@ -68,9 +68,17 @@ impl Counted {
         }
     }
 
-    /// The encodings of these events in the vendor's manual: event select in bits 0 to 7, unit mask in 8 to 15.
+    /// The encodings of these events in the vendor's manual: event select in bits 0 to 7, AMD's also in 32 to 35, and unit mask
+    /// in 8 to 15. Edges, inversion and thresholds make another event of it (`X86_RAW_EVENT_MASK`); what else there is the
+    /// kernel overrules.
     fn raw(config: u64, vendor: Vendor) -> Option<Self> {
-        match (config & 0xffff, vendor) {
+        const EDGE_INVERSION_THRESHOLD: u64 = 1 << 18 | 1 << 23 | 0xff << 24;
+        const AMD_EVENT: u64 = 0xf << 32;
+        let select = match vendor {
+            Vendor::Intel => 0xffff | EDGE_INVERSION_THRESHOLD,
+            Vendor::Amd => 0xffff | EDGE_INVERSION_THRESHOLD | AMD_EVENT,
+        };
+        match (config & select, vendor) {
             (0x00c0, _) => Some(Self::Instructions),
             (0x003c, Vendor::Intel) | (0x0076, Vendor::Amd) => Some(Self::Cycles),
             (0x00c4, Vendor::Intel) | (0x00c2, Vendor::Amd) => Some(Self::Branches),
@@ -117,6 +125,14 @@ fn decode(bytes: &[u8; size_of::<Attr>()]) -> Attr {
     unsafe { bytes.as_ptr().cast::<Attr>().read_unaligned() }
 }
 
+/// As the kernel reads it.
+#[allow(unsafe_code, reason = "a plain struct is its bytes")]
+#[must_use]
+pub fn encode(attr: &Attr) -> &[u8] {
+    // SAFETY: the struct consists of integers and unions of them, without padding, and outlives the slice.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(attr).cast(), size_of::<Attr>()) }
+}
+
 /// What a sample may carry here (`PERF_SAMPLE_*`).
 const SAMPLED: u64 = (sys::PERF_SAMPLE_IP
     | sys::PERF_SAMPLE_TID
@@ -132,11 +148,37 @@ const SAMPLED: u64 = (sys::PERF_SAMPLE_IP
 /// Whether the event asks only for what is emulated: no frequencies, no precise samples, no stacks or registers.
 ///
 /// # Errors
-/// EOPNOTSUPP, as of a PMU that lacks it.
+/// EOPNOTSUPP, as of a PMU that lacks it. EINVAL: no such clock.
 pub fn supported(attr: &Attr) -> Result<(), Errno> {
-    let lacking = attr.freq() == 1 || attr.precise_ip() > 0 || attr.sample_type & !SAMPLED != 0;
+    clock(attr)?;
+    let lacking = attr.freq() == 1
+        || attr.aux_output() == 1
+        || attr.precise_ip() > 0
+        || attr.sample_type & !SAMPLED != 0;
     if lacking { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
 }
+
+/// The clock of its records (`kernel/events/core.c`, `perf_event_set_clock`).
+///
+/// # Errors
+/// EINVAL: none of those that the kernel takes.
+pub fn clock(attr: &Attr) -> Result<libc::clockid_t, Errno> {
+    const TAKEN: [libc::clockid_t; 5] = [
+        libc::CLOCK_REALTIME,
+        libc::CLOCK_MONOTONIC,
+        libc::CLOCK_MONOTONIC_RAW,
+        libc::CLOCK_BOOTTIME,
+        libc::CLOCK_TAI,
+    ];
+    match attr.clockid {
+        _ if attr.use_clockid() == 0 => Ok(SCHEDULERS),
+        asked if TAKEN.contains(&asked) => Ok(asked),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Without a choice: the scheduler's, which no id stands for.
+pub const SCHEDULERS: libc::clockid_t = -1;
 
 /// The sampling period; 0 for an event that only counts.
 #[must_use]
@@ -159,6 +201,10 @@ mod tests {
         assert_eq!(Counted::raw(0x00c4, Vendor::Amd), None);
         assert_eq!(Counted::raw(0x5101c4, Vendor::Intel), Some(Counted::ConditionalBranches));
         assert_eq!(Counted::raw(0x0129, Vendor::Amd), None);
+        for changed in [0x1_0000_00c0, 0x0180_00c0, 0x0004_00c0, 0x0100_00c0] {
+            assert_eq!(Counted::raw(changed, Vendor::Amd), None, "{changed:#x}");
+        }
+        assert_eq!(Counted::raw(0x0180_00c0, Vendor::Intel), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::calls::Waited;
 use super::event::Key;
+use super::memory::Pieces;
 use crate::address::RuntimeAddr;
 
 /// From its entry to its exit.
@@ -15,10 +16,26 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Then {
     Nothing,
-    /// F_GETFL of an event's descriptor: O_ASYNC is missing in it.
-    ShowAsync(Key),
+    /// F_GETFL of an event's descriptor: some are missing in it.
+    ShowFlags(Key),
     /// Its first argument was changed on the way in: this is the program's.
     RestoreFirst(u64),
+    /// The third.
+    RestoreThird(u64),
+    /// Descriptors of these events went into a socket, one each.
+    Sent(Vec<Key>),
+    /// A message was received to this `struct msghdr`, or to as many `struct mmsghdr` from there on as the call returns.
+    Received(RuntimeAddr, Messages),
+    /// The thread has given itself a name.
+    Renamed,
+    /// A thread may run on other CPUs: its id, 0 for the caller.
+    MovedToCpus(u64),
+    /// A descriptor was taken from another process.
+    GotDescriptor,
+    /// Memory was unmapped, or mapped anew, that a ring buffer lay in.
+    RingUnmapped,
+    /// A ring buffer's mapping at this address was moved.
+    RingMoved(RuntimeAddr),
     /// A descriptor of an event was closed: was it the last?
     LookForClosed,
     /// A mapping of code, which readers of a ring buffer have to know.
@@ -27,8 +44,8 @@ pub enum Then {
     Waited(Waited),
     /// A signal was taken off the queue, to this place (zero: nowhere).
     TookSignal(RuntimeAddr),
-    /// Bytes were read to this place, perhaps from a signalfd.
-    TookSignals(RuntimeAddr),
+    /// Bytes were read from a signalfd to this place.
+    TookSignals(Pieces),
     /// The disposition of SIGTRAP was read to this place (zero: nowhere), and perhaps set.
     TrapAction {
         old: RuntimeAddr,
@@ -36,6 +53,13 @@ pub enum Then {
     },
     /// The return from a signal handler.
     Returned,
+}
+
+/// How many messages a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Messages {
+    One,
+    Several,
 }
 
 /// Whether a call changes what it is about.

@@ -1,11 +1,12 @@
 //! Overflows become signals, and every signal passes here before the program gets it.
 
-#![allow(unsafe_code, reason = "fcntl takes a pointer to the owner, kill a process group")]
+#![allow(unsafe_code, reason = "fcntl takes a pointer to the owner")]
 
+use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 
 use super::attr::Retired;
 use super::event::{Event, Key, Overflow};
@@ -13,6 +14,7 @@ use super::instance::Boundary;
 use super::instruction::Kind;
 use super::ptrace::{self, SignalInfo};
 use super::signal::{self, Meaning, TRAP_PERF};
+use super::status::{self, Disposition};
 use super::supervisor::Supervisor;
 use super::thread::HeldTrap;
 
@@ -34,7 +36,7 @@ impl Supervisor {
             return;
         }
         if event.asynchronous.is_some() {
-            send_async(event, overflow);
+            send_async(event, overflow, |group| self.members(group));
         }
         if event.attr.sigtrap() == 1 {
             let info = signal::by_sigtrap(event.attr.type_, event.attr.sig_data);
@@ -42,10 +44,16 @@ impl Supervisor {
         }
     }
 
+    /// The program's processes in a process group.
+    fn members(&self, group: Pid) -> Vec<Pid> {
+        let processes: BTreeSet<Pid> = self.threads.values().map(|it| it.process).collect();
+        processes.into_iter().filter(|it| getpgid(Some(*it)) == Ok(group)).collect()
+    }
+
     /// Sends a thread a SIGTRAP, which waits while the program blocks it.
     pub(super) fn send_trap(&mut self, thread: Pid, mut info: SignalInfo) -> Result<(), Errno> {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-        if !matches!(it.trap, HeldTrap::None) {
+        if it.has_pending_trap() {
             // SIGTRAP does not queue: one is pending already.
             return Ok(());
         }
@@ -88,13 +96,10 @@ impl Supervisor {
                 return Ok(0);
             }
             self.put_right(thread, number, meaning)?;
-            if number == libc::SIGTRAP && self.ignores_trap(thread) {
-                return Ok(0);
-            }
-            return self.deliver(thread, number);
+            return self.deliver_unless_ignored(thread, number);
         }
         if number != libc::SIGTRAP {
-            return self.deliver(thread, number);
+            return self.deliver_unless_ignored(thread, number);
         }
         let step = self.threads.get(&thread).and_then(|it| it.step);
         match (info.si_code, step) {
@@ -133,16 +138,26 @@ impl Supervisor {
     fn foreign_trap(&mut self, thread: Pid, mut info: SignalInfo) -> Result<i32, Errno> {
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         if it.mask.is_some_and(|mask| mask.has(libc::SIGTRAP)) {
-            if matches!(it.trap, HeldTrap::None) {
+            if !it.has_pending_trap() {
                 signal::mark_asynchronous(&mut info);
                 it.trap = HeldTrap::Waiting(info);
             }
             return Ok(0);
         }
-        if self.ignores_trap(thread) {
-            return Ok(0);
+        self.deliver_unless_ignored(thread, libc::SIGTRAP)
+    }
+
+    fn deliver_unless_ignored(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
+        let disposition = status::disposition(thread, number);
+        let ignored =
+            disposition == Disposition::Ignored || number == libc::SIGTRAP && self.ignores_trap(thread);
+        if ignored {
+            return self.undisturbed(thread, number);
         }
-        self.deliver(thread, libc::SIGTRAP)
+        if let Some(it) = self.threads.get_mut(&thread) {
+            it.disposition = Some(disposition);
+        }
+        self.deliver(thread, number)
     }
 
     fn ignores_trap(&self, thread: Pid) -> bool {
@@ -154,21 +169,26 @@ impl Supervisor {
         let info = match meaning {
             Meaning::Overflow(notice, descriptor) => signal::by_async(number, notice, descriptor),
             Meaning::Plain => signal::plain(number),
-            Meaning::HeldTrap => {
-                let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
-                match std::mem::replace(&mut it.trap, HeldTrap::None) {
-                    HeldTrap::Queued(info) | HeldTrap::Waiting(info) => info,
-                    HeldTrap::None => signal::plain(number),
-                }
-            }
+            Meaning::HeldTrap => self.held_trap(thread).unwrap_or_else(|| signal::plain(number)),
         };
         ptrace::set_signal_info(thread, &info)
+    }
+
+    /// The SIGTRAP that a stand-in stood for, which is on its way.
+    pub(super) fn held_trap(&mut self, thread: Pid) -> Option<SignalInfo> {
+        match std::mem::replace(&mut self.threads.get_mut(&thread)?.trap, HeldTrap::None) {
+            HeldTrap::Queued(info) | HeldTrap::Waiting(info) => Some(info),
+            HeldTrap::None => None,
+        }
     }
 
     /// The kernel saves the mask in the handler's frame: it has to be the program's.
     fn deliver(&mut self, thread: Pid, number: i32) -> Result<i32, Errno> {
         self.interrupted_in_user_mode(thread);
         self.restore_mask(thread)?;
+        if let Some(it) = self.threads.get_mut(&thread) {
+            it.note_time();
+        }
         Ok(number)
     }
 
@@ -179,7 +199,10 @@ impl Supervisor {
 }
 
 /// O_ASYNC: the signal of F_SETSIG to the owner (`fs/fcntl.c`, `send_sigio`).
-fn send_async(event: &Event, overflow: Overflow) {
+///
+/// Of a process group, those that are under the supervisor get it: natively it and what stands around it would be no part
+/// of the group.
+fn send_async(event: &Event, overflow: Overflow, members: impl FnOnce(Pid) -> Vec<Pid>) {
     let Some(descriptor) = event.asynchronous else { return };
     let file = event.file.as_raw_fd();
     // SAFETY: F_GETSIG takes no argument.
@@ -189,26 +212,26 @@ fn send_async(event: &Event, overflow: Overflow) {
     if unsafe { libc::fcntl(file, F_GETOWN_EX, &raw mut owner) } != 0 || owner[1] == 0 {
         return;
     }
-    let send = |signal, meaning| {
-        let info = signal::standing_for(meaning, signal);
-        let id = Pid::from_raw(owner[1]);
-        match owner[0] {
-            OWNER_THREAD => ptrace::queue(process_of(id), Some(id), signal, &info),
-            OWNER_PROCESS => ptrace::queue(id, None, signal, &info),
-            // A whole group gets the number; nobody in it can be told the rest.
-            _ => nix::sys::signal::killpg(id, nix::sys::signal::Signal::try_from(signal).ok()),
+    let id = Pid::from_raw(owner[1]);
+    let recipients = match owner[0] {
+        OWNER_THREAD => vec![(process_of(id), Some(id))],
+        OWNER_PROCESS => vec![(id, None)],
+        _ => members(id).into_iter().map(|process| (process, None)).collect(),
+    };
+    for (process, thread) in recipients {
+        let send =
+            |signal, meaning| ptrace::queue(process, thread, signal, &signal::standing_for(meaning, signal));
+        let sent = match signal {
+            number if number > 0 => send(number, Meaning::Overflow(overflow.notice, descriptor)),
+            _ => Err(Errno::EAGAIN),
+        };
+        // Without F_SETSIG, and when the queue is full.
+        if sent == Err(Errno::EAGAIN) {
+            let _ = send(libc::SIGIO, Meaning::Plain);
         }
-    };
-    let sent = match signal {
-        number if number > 0 => send(number, Meaning::Overflow(overflow.notice, descriptor)),
-        _ => Err(Errno::EAGAIN),
-    };
-    // Without F_SETSIG, and when the queue is full.
-    if sent == Err(Errno::EAGAIN) {
-        let _ = send(libc::SIGIO, Meaning::Plain);
     }
 }
 
 fn process_of(thread: Pid) -> Pid {
-    super::status::process(thread).unwrap_or(thread)
+    status::process(thread).unwrap_or(thread)
 }

@@ -1,37 +1,43 @@
 //! From a program's descriptor to the event behind it.
 //!
 //! Nothing is remembered about descriptors: programs duplicate, close, inherit and pass them on in many ways, and the
-//! kernel knows. `/proc/PID/fdinfo/N` names the eventfd (Linux 5.2), and the supervisor's own duplicate keeps that
-//! name from being used again.
+//! kernel knows. An event is the reading end of a pipe, and `/proc/PID/fd/N` names the pipe; the supervisor's own duplicate
+//! keeps that name from being used again.
 
 #![allow(unsafe_code, reason = "pidfd_open and pidfd_getfd have no safe binding")]
 
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
-/// The id of the eventfd that `descriptor` of `thread` is; `None` for anything else.
+/// The number of the pipe that `descriptor` of `thread` is an end of; `None` for anything else.
 #[must_use]
-pub fn eventfd(thread: Pid, descriptor: RawFd) -> Option<u64> {
+pub fn pipe(thread: Pid, descriptor: RawFd) -> Option<u64> {
     if descriptor < 0 {
         return None;
     }
-    let text = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).ok()?;
-    let id = text.lines().find_map(|line| line.strip_prefix("eventfd-id:"))?;
-    id.trim().parse().ok()
+    number_of(&fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).ok()?)
 }
 
-/// The ids of all eventfds that a process has open.
+/// The numbers of all pipes that a process has open.
 #[must_use]
-pub fn eventfds(process: Pid) -> Vec<u64> {
+pub fn pipes(process: Pid) -> Vec<u64> {
     let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
-    entries
-        .flatten()
-        .filter(|entry| fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:[eventfd]"))
-        .filter_map(|entry| eventfd(process, entry.file_name().to_str()?.parse().ok()?))
-        .collect()
+    entries.flatten().filter_map(|entry| number_of(&fs::read_link(entry.path()).ok()?)).collect()
+}
+
+/// Whether a descriptor is an event of the real kernel's.
+#[must_use]
+pub fn is_real_event(thread: Pid, descriptor: RawFd) -> bool {
+    fs::read_link(format!("/proc/{thread}/fd/{descriptor}"))
+        .is_ok_and(|to| to.as_os_str() == "anon_inode:[perf_event]")
+}
+
+fn number_of(link: &Path) -> Option<u64> {
+    link.to_str()?.strip_prefix("pipe:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// A duplicate of `descriptor` of `process` in this one.

@@ -1,12 +1,14 @@
 //! Threads and processes that come and go, and what they inherit.
 
 use std::fs;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::call::{Call, Then};
+use super::clock::Running;
 use super::descriptors;
 use super::event::{Event, Key};
 use super::instance::{Instance, Role, Switch};
@@ -42,8 +44,10 @@ impl Supervisor {
             self.watched.insert(process);
         }
         let task = Task { process, thread: child, parent_process: it.process, parent_thread: parent };
-        if self.ignoring_trap.contains(&it.process) {
-            self.ignoring_trap.insert(process);
+        for these in [&mut self.ignoring_trap, &mut self.timed] {
+            if these.contains(&it.process) {
+                these.insert(process);
+            }
         }
         self.threads.insert(child, thread);
         self.describe_task(parent, sys::PERF_RECORD_FORK, task);
@@ -63,14 +67,28 @@ impl Supervisor {
             self.release(thread);
             if let Some(mut it) = self.threads.remove(&former) {
                 it.id = thread;
+                for instance in &it.instances {
+                    if let Some(event) = self.events.get_mut(instance.event) {
+                        event.rename_clock(former, thread);
+                    }
+                }
                 self.threads.insert(thread, it);
             }
         }
         let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         it.stopped = true;
-        it.instances.retain(|instance| {
-            self.events.get(instance.event).is_none_or(|event| event.attr.remove_on_exec() == 0)
+        let (gone, stay) = std::mem::take(&mut it.instances).into_iter().partition(|instance| {
+            self.events.get(instance.event).is_some_and(|event| event.attr.remove_on_exec() == 1)
         });
+        it.instances = stay;
+        let gone: Vec<Instance> = gone;
+        for instance in gone {
+            if let Some(event) = self.events.get_mut(instance.event) {
+                event.clock(thread, Running::Off, Duration::ZERO);
+            }
+            self.bury(&instance);
+        }
+        let Some(it) = self.threads.get_mut(&thread) else { return Err(Errno::ESRCH) };
         for instance in &mut it.instances {
             if std::mem::take(&mut instance.enable_on_exec) {
                 instance.switch = Switch::On;
@@ -78,13 +96,14 @@ impl Supervisor {
         }
         it.schedule(&mut self.events);
         let process = it.process;
+        self.mappings.retain(|it| it.process != process);
         if it.call.is_none() {
             // It was going freely: the exit from this call is still to come.
             it.call = Some(Call { number: libc::SYS_execve, then: Then::Nothing });
         }
         self.describe_image(thread);
         self.look_for_closed();
-        if self.watched.contains(&process) && !self.has_descriptors(process) {
+        if !self.passed_on && self.watched.contains(&process) && !self.has_descriptors(process) {
             self.watched.remove(&process);
         }
         Ok(0)
@@ -99,6 +118,8 @@ impl Supervisor {
         self.release(thread);
         if !self.threads.values().any(|it| it.process == process) {
             self.ignoring_trap.remove(&process);
+            self.timed.remove(&process);
+            self.mappings.retain(|it| it.process != process);
             if self.watched.remove(&process) {
                 self.look_for_closed();
             }
@@ -111,6 +132,7 @@ impl Supervisor {
             it.instances.iter_mut().for_each(|instance| instance.switch = Switch::Off);
             it.schedule(&mut self.events);
             for instance in it.instances {
+                self.bury(&instance);
                 if self.hung_up(instance.event) {
                     self.settle(instance.event);
                 }
@@ -118,8 +140,17 @@ impl Supervisor {
         }
     }
 
+    /// What an inherited copy has counted stays with its event.
+    fn bury(&mut self, instance: &Instance) {
+        if instance.role == Role::Inherited
+            && let Some(event) = self.events.get_mut(instance.event)
+        {
+            event.bury(instance.counted);
+        }
+    }
+
     fn has_descriptors(&self, process: Pid) -> bool {
-        descriptors::eventfds(process).iter().any(|&it| self.events.of_eventfd(it).is_some())
+        descriptors::pipes(process).iter().any(|&it| self.events.of_pipe(it).is_some())
     }
 
     /// Ends the events that no process has a descriptor of any more.
@@ -127,12 +158,13 @@ impl Supervisor {
         if self.events.is_empty() {
             return;
         }
-        let open: Vec<u64> =
-            self.watched.iter().flat_map(|&process| descriptors::eventfds(process)).collect();
+        let open: Vec<u64> = self.watched.iter().flat_map(|&process| descriptors::pipes(process)).collect();
         let closed: Vec<_> = self
             .events
             .iter()
-            .filter(|(_, event)| !open.contains(&event.eventfd) && !self.is_mapped(event))
+            .filter(|(_, event)| {
+                !open.contains(&event.pipe) && event.on_the_way == 0 && !self.is_mapped(event)
+            })
             .map(|(key, _)| key)
             .collect();
         for key in closed {
@@ -141,7 +173,7 @@ impl Supervisor {
     }
 
     /// A mapped buffer keeps its event, as the kernel's mapping keeps the file.
-    fn is_mapped(&self, event: &Event) -> bool {
+    pub(super) fn is_mapped(&self, event: &Event) -> bool {
         let name = format!("/memfd:{} ", ring::name(event.id));
         event.ring.is_some()
             && self.watched.iter().any(|process| {

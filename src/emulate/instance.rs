@@ -1,6 +1,11 @@
 //! An event at work in one thread: its switch, its countdown to the next overflow, and what the model does to it.
 
+use std::time::Duration;
+
+use nix::unistd::Pid;
+
 use super::attr::Retired;
+use super::clock::Running;
 use super::event::{Event, Key};
 use super::model::{Model, TICK};
 
@@ -33,6 +38,13 @@ pub enum Boundary {
     Kernel,
 }
 
+/// What a record says of throttling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Throttled,
+    Unthrottled,
+}
+
 #[derive(Clone, Debug)]
 pub struct Instance {
     pub event: Key,
@@ -51,6 +63,10 @@ pub struct Instance {
     landing: Option<u32>,
     /// Instructions until the next one too many.
     until_overcount: u64,
+    /// What it has counted since it was last reset, of an inherited one.
+    pub counted: u64,
+    /// Throttling has begun or ended, and the buffer is still to be told.
+    pub turned: Option<Turn>,
     tick: u64,
     overflows_in_tick: u32,
     throttled: bool,
@@ -69,6 +85,8 @@ impl Instance {
             extra: 0,
             landing: None,
             until_overcount: model.overcount.unwrap_or(0),
+            counted: 0,
+            turned: None,
             tick: 0,
             overflows_in_tick: 0,
             throttled: false,
@@ -105,6 +123,7 @@ impl Instance {
     /// has retired, these included.
     pub fn count(
         &mut self,
+        thread: Pid,
         event: &mut Event,
         retired: Retired,
         boundary: Boundary,
@@ -113,7 +132,8 @@ impl Instance {
     ) -> bool {
         if let Some(most) = model.multiplex {
             let counts = instructions % TICK < most;
-            event.note_share(counts);
+            let running = if counts { Running::Counting } else { Running::Enabled };
+            event.clock(thread, running, Duration::ZERO);
             if !counts {
                 return false;
             }
@@ -123,9 +143,11 @@ impl Instance {
                 return false;
             }
             self.throttled = false;
+            self.turned = Some(Turn::Unthrottled);
         }
         let counted = event.counted.of(retired) + self.overcounted(retired.instructions, model);
         event.add(self.role, u64::from(counted));
+        self.counted = self.counted.wrapping_add(counted.into());
         if event.period == 0 {
             return false;
         }
@@ -165,5 +187,8 @@ impl Instance {
         }
         self.overflows_in_tick += 1;
         self.throttled = self.overflows_in_tick >= most;
+        if self.throttled {
+            self.turned = Some(Turn::Throttled);
+        }
     }
 }

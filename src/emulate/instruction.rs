@@ -23,8 +23,10 @@ pub enum Kind {
     OtherSystemCall,
     /// `pushf`: the flag that the step set must not be seen.
     PushesFlags,
-    /// `popf`, which is done for the program.
-    PopsFlags,
+    /// `popf`, which is done for the program; the size of its operand in bytes.
+    PopsFlags(u8),
+    /// `iret`, likewise.
+    ReturnsWithFlags(u8),
     /// `int3`, `int1`: the trap is the program's own.
     OwnTrap,
     /// Flags, but no result: a conditional branch right behind it is fused with it.
@@ -69,7 +71,7 @@ impl Next {
     /// Whether it is a branch in the sense of `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
     #[must_use]
     pub fn branches(&self) -> bool {
-        matches!(self.kind, Kind::ConditionalBranch | Kind::Branch)
+        matches!(self.kind, Kind::ConditionalBranch | Kind::Branch | Kind::ReturnsWithFlags(_))
     }
 }
 
@@ -82,7 +84,11 @@ fn kind(instruction: &Instruction) -> Kind {
         Code::Sysenter => return Kind::OtherSystemCall,
         Code::Int_imm8 if instruction.immediate8() == 0x80 => return Kind::OtherSystemCall,
         Code::Pushfq | Code::Pushfw => return Kind::PushesFlags,
-        Code::Popfq => return Kind::PopsFlags,
+        Code::Popfq => return Kind::PopsFlags(8),
+        Code::Popfw => return Kind::PopsFlags(2),
+        Code::Iretq => return Kind::ReturnsWithFlags(8),
+        Code::Iretd => return Kind::ReturnsWithFlags(4),
+        Code::Iretw => return Kind::ReturnsWithFlags(2),
         Code::Int3 | Code::Int1 => return Kind::OwnTrap,
         Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16
             if instruction.op0_register() == iced_x86::Register::SS =>
@@ -119,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_told_apart() {
-        let cases: [(&[u8], Kind); 18] = [
+        let cases: [(&[u8], Kind); 23] = [
             (&[0x90], Kind::Plain),
             (&[0xf3, 0x90], Kind::Plain),
             (&[0xf3, 0xa4], Kind::Repeated),
@@ -130,7 +136,12 @@ mod tests {
             (&[0x0f, 0x05], Kind::SystemCall),
             (&[0xcd, 0x80], Kind::OtherSystemCall),
             (&[0x9c], Kind::PushesFlags),
-            (&[0x9d], Kind::PopsFlags),
+            (&[0x9d], Kind::PopsFlags(8)),
+            (&[0xf3, 0x9d], Kind::PopsFlags(8)),
+            (&[0x66, 0x9d], Kind::PopsFlags(2)),
+            (&[0x48, 0xcf], Kind::ReturnsWithFlags(8)),
+            (&[0xcf], Kind::ReturnsWithFlags(4)),
+            (&[0x66, 0xcf], Kind::ReturnsWithFlags(2)),
             (&[0xcc], Kind::OwnTrap),
             (&[0xf1], Kind::OwnTrap),
             (&[0x48, 0x39, 0xd8], Kind::Compare),

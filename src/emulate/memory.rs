@@ -65,6 +65,109 @@ pub fn write(thread: Pid, to: RuntimeAddr, bytes: &[u8]) -> Result<(), Errno> {
     }
 }
 
+/// A buffer in pieces, as `readv(2)` fills it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces(Vec<(RuntimeAddr, u64)>);
+
+impl Pieces {
+    #[must_use]
+    pub fn one(at: RuntimeAddr, length: u64) -> Self {
+        Self(vec![(at, length)])
+    }
+
+    /// Those of `number` iovecs.
+    ///
+    /// # Errors
+    /// EINVAL: more than the kernel takes. EFAULT: they are not there.
+    pub fn of_iovecs(thread: Pid, at: RuntimeAddr, number: u64) -> Result<Self, Errno> {
+        const MOST: u64 = 1024;
+        const IOVEC: u64 = 16;
+        if number > MOST {
+            return Err(Errno::EINVAL);
+        }
+        let piece = |place: u64| {
+            let [base, length] = [0, 8].map(|half| read(thread, at.plus(place * IOVEC + half)));
+            Ok((RuntimeAddr(u64::from_ne_bytes(base?)), u64::from_ne_bytes(length?)))
+        };
+        (0..number).map(piece).collect::<Result<_, Errno>>().map(Self)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (RuntimeAddr, u64)> {
+        self.0.iter().copied()
+    }
+
+    /// Reads from `offset` on.
+    ///
+    /// # Errors
+    /// EFAULT: the buffer is shorter, or not there.
+    pub fn read<const N: usize>(&self, thread: Pid, offset: u64) -> Result<[u8; N], Errno> {
+        let mut bytes = [0; N];
+        let mut done = 0;
+        while done < N {
+            let (at, left) = self.place(offset + done as u64)?;
+            let part = (N - done).min(left as usize);
+            read_exact(thread, at, &mut bytes[done..done + part])?;
+            done += part;
+        }
+        Ok(bytes)
+    }
+
+    /// # Errors
+    /// As of [`Pieces::read`].
+    pub fn write(&self, thread: Pid, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let (at, left) = self.place(offset + done as u64)?;
+            let part = (bytes.len() - done).min(left as usize);
+            write(thread, at, &bytes[done..done + part])?;
+            done += part;
+        }
+        Ok(())
+    }
+
+    /// Where the byte at `offset` lies, and how many there are from it on in one piece.
+    fn place(&self, mut offset: u64) -> Result<(RuntimeAddr, u64), Errno> {
+        for (at, length) in self.iter() {
+            if offset < length {
+                return Ok((at.plus(offset), length - offset));
+            }
+            offset -= length;
+        }
+        Err(Errno::EFAULT)
+    }
+}
+
+/// What leaf functions may use below the stack pointer (System V ABI, "red zone"), in bytes.
+const RED_ZONE: u64 = 128;
+
+/// Bytes on a thread's stack that belong to nobody, for what a call of ours points to.
+pub struct Scratch {
+    pub at: RuntimeAddr,
+    before: Vec<u8>,
+}
+
+impl Scratch {
+    /// Puts `bytes` below what the program may use.
+    ///
+    /// # Errors
+    /// EFAULT: there is no room.
+    pub fn write(thread: Pid, registers: &super::ptrace::Registers, bytes: &[u8]) -> Result<Self, Errno> {
+        let at = RuntimeAddr(
+            (registers.rsp.wrapping_sub(RED_ZONE) & !0xf).wrapping_sub(bytes.len() as u64) & !0xf,
+        );
+        let mut before = vec![0; bytes.len()];
+        read_exact(thread, at, &mut before)?;
+        write(thread, at, bytes)?;
+        Ok(Self { at, before })
+    }
+
+    /// # Errors
+    /// ESRCH: the thread was killed.
+    pub fn put_back(self, thread: Pid) -> Result<(), Errno> {
+        write(thread, self.at, &self.before)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

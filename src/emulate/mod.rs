@@ -4,8 +4,10 @@
 mod attr;
 mod call;
 mod calls;
+mod clock;
 mod delivery;
 mod descriptors;
+mod disturbance;
 mod error;
 mod event;
 mod family;
@@ -31,6 +33,7 @@ mod supervisor;
 mod table;
 mod taken;
 mod thread;
+mod wait;
 
 pub use error::EmulateError;
 pub use launch::{Program, Started, start};

@@ -5,9 +5,10 @@ use perf_event_open_sys::bindings as sys;
 
 use super::attr::Attr;
 use super::event::{Event, Key};
+use super::instance::Turn;
 use super::read_format;
-use super::record::{self, Identity, Mapping};
-use super::ring::Wakeup;
+use super::record::{self, Identity, Mapping, Named};
+use super::ring::Appended;
 use super::supervisor::Supervisor;
 use crate::address::RuntimeAddr;
 
@@ -18,7 +19,7 @@ impl Supervisor {
         let Some(event) = self.events.get(key) else { return };
         let values = read_format::values(&self.events, key);
         let bytes = record::sample(&event.attr, identity, at, event.period, &values);
-        self.write(key, &bytes, 1);
+        self.write(key, &bytes, 1, identity);
     }
 
     /// The records that explain an image's addresses to a reader.
@@ -27,10 +28,30 @@ impl Supervisor {
             return;
         }
         let mappings = record::executable_mappings(thread);
-        self.describe(thread, |attr| attr.comm() == 1, record::executed);
+        self.describe(
+            thread,
+            |attr| attr.comm() == 1,
+            |attr, identity| record::named(Named::ByExec, attr, identity),
+        );
         for mapping in mappings {
             self.describe_mapping(thread, &mapping);
         }
+    }
+
+    /// A thread has given itself another name.
+    pub(super) fn describe_name(&mut self, thread: Pid) {
+        self.describe(
+            thread,
+            |attr| attr.comm() == 1,
+            |attr, identity| record::named(Named::ByItself, attr, identity),
+        );
+    }
+
+    pub(super) fn describe_throttling(&mut self, thread: Pid, key: Key, turn: Turn) {
+        let Some(identity) = self.identity(thread, key) else { return };
+        let Some(event) = self.events.get(key) else { return };
+        let bytes = record::throttling(turn, &event.attr, identity);
+        self.write(key, &bytes, 0, identity);
     }
 
     pub(super) fn describe_mapping(&mut self, thread: Pid, mapping: &Mapping) {
@@ -62,7 +83,7 @@ impl Supervisor {
                 _ => continue,
             };
             if let Some(identity) = self.identity(thread, key) {
-                self.write(key, &record(&attr, identity), 0);
+                self.write(key, &record(&attr, identity), 0, identity);
             }
         }
     }
@@ -79,12 +100,19 @@ impl Supervisor {
         })
     }
 
-    fn write(&mut self, key: Key, bytes: &[u8], samples: u64) {
-        let into = self.events.get(key).and_then(|event| event.output).unwrap_or(key);
+    fn write(&mut self, key: Key, bytes: &[u8], samples: u64, identity: Identity) {
+        let Some(event) = self.events.get(key) else { return };
+        let (attr, into) = (event.attr, event.output.unwrap_or(key));
         let Some(event) = self.events.get_mut(into) else { return };
         let Some(ring) = &mut event.ring else { return };
-        if ring.append(bytes, samples) == Wakeup::Due {
-            event.wake();
+        match ring.append(bytes, samples, |number| record::lost(&attr, identity, number)) {
+            Appended::Quietly => {}
+            Appended::Due => event.wake(),
+            Appended::Lost => {
+                if let Some(event) = self.events.get_mut(key) {
+                    event.lost += 1;
+                }
+            }
         }
     }
 
@@ -98,14 +126,12 @@ impl Supervisor {
         !alive || !self.events.get(key).is_some_and(has_buffer)
     }
 
-    /// Makes the eventfd say what the event would.
+    /// Makes the descriptor say what the event would (Linux `kernel/events/core.c`, `perf_poll`).
     pub(super) fn settle(&mut self, key: Key) {
         let hung_up = self.hung_up(key);
-        if let Some(event) = self.events.get(key) {
+        if let Some(event) = self.events.get_mut(key) {
             event.quiet();
-            if hung_up {
-                event.wake();
-            }
+            event.hang_up(hung_up);
         }
     }
 }

@@ -43,6 +43,6 @@ fn extras(event: &Event, format: u64, words: &mut Vec<u64>) {
         words.push(event.id);
     }
     if format & LOST != 0 {
-        words.push(0);
+        words.push(event.lost);
     }
 }

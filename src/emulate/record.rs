@@ -7,6 +7,7 @@ use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::attr::Attr;
+use super::instance::Turn;
 use crate::address::RuntimeAddr;
 
 /// `PERF_RECORD_MISC_USER`, `PERF_RECORD_MISC_COMM_EXEC`.
@@ -130,13 +131,46 @@ fn identify(record: &mut Record, attr: &Attr, identity: Identity) {
     }
 }
 
-/// `PERF_RECORD_COMM` of an exec: the thread's new name.
+/// Why a thread has another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    ByExec,
+    ByItself,
+}
+
+/// `PERF_RECORD_COMM`: the thread's new name.
 #[must_use]
-pub fn executed(attr: &Attr, identity: Identity) -> Vec<u8> {
+pub fn named(by: Named, attr: &Attr, identity: Identity) -> Vec<u8> {
     let name = fs::read(format!("/proc/{}/comm", identity.thread)).unwrap_or_default();
-    let mut record = Record::new(sys::PERF_RECORD_COMM, COMM_EXEC);
+    let misc = if by == Named::ByExec { COMM_EXEC } else { 0 };
+    let mut record = Record::new(sys::PERF_RECORD_COMM, misc);
     record.halves(identity.process.as_raw() as u32, identity.thread.as_raw() as u32);
     record.text(name.trim_ascii_end());
+    identify(&mut record, attr, identity);
+    record.bytes()
+}
+
+/// `PERF_RECORD_LOST`: so many records found no room.
+#[must_use]
+pub fn lost(attr: &Attr, identity: Identity, number: u64) -> Vec<u8> {
+    let mut record = Record::new(sys::PERF_RECORD_LOST, 0);
+    record.word(identity.event);
+    record.word(number);
+    identify(&mut record, attr, identity);
+    record.bytes()
+}
+
+/// `PERF_RECORD_THROTTLE` and `PERF_RECORD_UNTHROTTLE` (`kernel/events/core.c`, `perf_log_throttle`).
+#[must_use]
+pub fn throttling(turn: Turn, attr: &Attr, identity: Identity) -> Vec<u8> {
+    let kind = match turn {
+        Turn::Throttled => sys::PERF_RECORD_THROTTLE,
+        Turn::Unthrottled => sys::PERF_RECORD_UNTHROTTLE,
+    };
+    let mut record = Record::new(kind, 0);
+    record.word(identity.time);
+    record.word(identity.event);
+    record.word(identity.event);
     identify(&mut record, attr, identity);
     record.bytes()
 }
@@ -208,19 +242,23 @@ impl Mapping {
         address.0.wrapping_sub(self.start) < self.length
     }
 
-    /// `PERF_RECORD_MMAP2`.
+    /// `PERF_RECORD_MMAP2` where that was asked for (`attr.mmap2`), else `PERF_RECORD_MMAP`.
     #[must_use]
     pub fn record(&self, attr: &Attr, identity: Identity) -> Vec<u8> {
-        let mut record = Record::new(sys::PERF_RECORD_MMAP2, USER);
+        let with_inode = attr.mmap2() == 1;
+        let kind = if with_inode { sys::PERF_RECORD_MMAP2 } else { sys::PERF_RECORD_MMAP };
+        let mut record = Record::new(kind, USER);
         record.halves(identity.process.as_raw() as u32, identity.thread.as_raw() as u32);
         record.word(self.start);
         record.word(self.length);
         record.word(self.offset);
-        record.halves(self.device.0, self.device.1);
-        record.word(self.inode);
-        // The inode's generation is not to be had from here.
-        record.word(0);
-        record.halves((libc::PROT_READ | libc::PROT_EXEC) as u32, libc::MAP_PRIVATE as u32);
+        if with_inode {
+            record.halves(self.device.0, self.device.1);
+            record.word(self.inode);
+            // The inode's generation is not to be had from here.
+            record.word(0);
+            record.halves((libc::PROT_READ | libc::PROT_EXEC) as u32, libc::MAP_PRIVATE as u32);
+        }
         record.text(self.path.as_bytes());
         identify(&mut record, attr, identity);
         record.bytes()

@@ -3,13 +3,16 @@
 
 #![allow(unsafe_code, reason = "the buffer is memory shared with the program")]
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapRaw;
 use nix::errno::Errno;
 
+use nix::unistd::Pid;
+
 use super::attr::Attr;
+use crate::address::RuntimeAddr;
 
 pub const PAGE: usize = 4096;
 /// `struct perf_event_mmap_page`: the four fields a reader needs, in bytes from its start.
@@ -17,8 +20,6 @@ const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 const DATA_OFFSET: usize = 1040;
 const DATA_SIZE: usize = 1048;
-/// `PERF_RECORD_LOST`.
-const LOST: u32 = 2;
 
 /// Whether the reader says how far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +30,22 @@ pub enum Reader {
     Looks,
 }
 
-/// Whether whoever polls has to be woken.
+/// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wakeup {
-    None,
+pub enum Appended {
+    Quietly,
+    /// Whoever polls has to be woken.
     Due,
+    /// There was no room.
+    Lost,
+}
+
+/// From where to where the buffer is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    /// `attr.write_backward`: the latest record begins at `data_head`.
+    Backward,
 }
 
 /// When a reader is woken (`attr.wakeup_events`, `attr.wakeup_watermark`).
@@ -43,6 +55,15 @@ enum Rule {
     Bytes(u64),
 }
 
+/// Where a process has mapped a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingMapping {
+    pub process: Pid,
+    pub start: RuntimeAddr,
+    /// In bytes.
+    pub length: u64,
+}
+
 #[derive(Debug)]
 pub struct Ring {
     pub file: OwnedFd,
@@ -50,24 +71,22 @@ pub struct Ring {
     reader: Reader,
     size: u64,
     head: u64,
+    direction: Direction,
+    paused: bool,
     lost: u64,
     rule: Rule,
-    /// Samples, or where `head` was, at the last wakeup.
+    /// Bytes, in all.
+    written: u64,
+    /// Samples, or what was written, at the last wakeup.
     since_wakeup: u64,
 }
 
 impl Ring {
-    /// A buffer of `pages` pages of data behind the first one.
+    /// A buffer of `pages` pages of data behind the first one, in an empty memfd.
     ///
     /// # Errors
-    /// ENOMEM, EMFILE.
-    pub fn new(id: u64, pages: usize, reader: Reader, attr: &Attr) -> Result<Self, Errno> {
-        let name = std::ffi::CString::new(name(id)).map_err(|_| Errno::EINVAL)?;
-        // SAFETY: the name ends in zero; the descriptor is new.
-        let file = unsafe {
-            let descriptor = Errno::result(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC))?;
-            OwnedFd::from_raw_fd(descriptor)
-        };
+    /// ENOMEM.
+    pub fn new(file: OwnedFd, pages: usize, reader: Reader, attr: &Attr) -> Result<Self, Errno> {
         let length = (1 + pages) * PAGE;
         // SAFETY: ftruncate takes numbers.
         Errno::result(unsafe { libc::ftruncate(file.as_raw_fd(), length as i64) })?;
@@ -81,7 +100,20 @@ impl Ring {
             (_, 0) => Rule::Bytes(size / 2),
             (_, bytes) => Rule::Bytes(u64::from(bytes).min(size)),
         };
-        let ring = Self { file, map, reader, size, head: 0, lost: 0, rule, since_wakeup: 0 };
+        let direction = if attr.write_backward() == 1 { Direction::Backward } else { Direction::Forward };
+        let ring = Self {
+            file,
+            map,
+            reader,
+            size,
+            head: 0,
+            direction,
+            paused: false,
+            lost: 0,
+            rule,
+            written: 0,
+            since_wakeup: 0,
+        };
         ring.word(DATA_OFFSET).store(PAGE as u64, Ordering::Relaxed);
         ring.word(DATA_SIZE).store(size, Ordering::Relaxed);
         Ok(ring)
@@ -92,42 +124,60 @@ impl Ring {
         self.size as usize / PAGE
     }
 
-    /// Appends a record, or notes that there was no room.
-    pub fn append(&mut self, record: &[u8], samples: u64) -> Wakeup {
-        if self.lost > 0 && self.fits(record.len() as u64 + LOST_LENGTH) {
-            let lost = self.lost_record();
-            self.lost = 0;
-            self.store(&lost);
+    /// Appends a record, or notes that there was no room; `lost` makes the record that says how many were lost before.
+    pub fn append(&mut self, record: &[u8], samples: u64, lost: impl FnOnce(u64) -> Vec<u8>) -> Appended {
+        if self.size == 0 {
+            return Appended::Quietly;
         }
-        if !self.fits(record.len() as u64) {
+        let before = if self.lost > 0 { lost(self.lost) } else { Vec::new() };
+        if self.paused || !self.fits((before.len() + record.len()) as u64) {
             self.lost += 1;
-            return Wakeup::None;
+            return Appended::Lost;
         }
-        self.store(record);
+        self.lost = 0;
+        match self.direction {
+            Direction::Forward => {
+                self.store(self.head, &before);
+                self.store(self.head.wrapping_add(before.len() as u64), record);
+                self.head = self.head.wrapping_add((before.len() + record.len()) as u64);
+            }
+            Direction::Backward => {
+                self.head = self.head.wrapping_sub((before.len() + record.len()) as u64);
+                self.store(self.head, &before);
+                self.store(self.head.wrapping_add(before.len() as u64), record);
+            }
+        }
         // ATOMICS: release; the program's reader loads it with acquire before it reads what was stored.
         self.word(DATA_HEAD).store(self.head, Ordering::Release);
+        self.written += (before.len() + record.len()) as u64;
         self.wakeup(samples)
     }
 
+    /// `PERF_EVENT_IOC_PAUSE_OUTPUT`: what comes meanwhile is lost.
+    pub fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    /// One byte always stays free (`kernel/events/ring_buffer.c`, `ring_buffer_has_space`).
     fn fits(&self, length: u64) -> bool {
         // ATOMICS: acquire; the program's reader stores it after it has read.
         let tail = self.word(DATA_TAIL).load(Ordering::Acquire);
-        self.reader == Reader::Looks || self.head.wrapping_sub(tail) + length <= self.size
+        let used = match self.direction {
+            Direction::Forward => self.head.wrapping_sub(tail),
+            Direction::Backward => tail.wrapping_sub(self.head),
+        };
+        self.reader == Reader::Looks || used % self.size + length < self.size
     }
 
-    fn store(&mut self, record: &[u8]) {
-        if self.size == 0 {
-            return;
-        }
-        for (place, &byte) in (self.head..).zip(record) {
-            let at = PAGE + (place % self.size) as usize;
+    fn store(&mut self, from: u64, record: &[u8]) {
+        for (place, &byte) in record.iter().enumerate() {
+            let at = PAGE + (from.wrapping_add(place as u64) % self.size) as usize;
             // SAFETY: `at` lies within the first page and `size` bytes behind it, which the mapping has.
             unsafe { self.map.as_mut_ptr().add(at).write_volatile(byte) };
         }
-        self.head += record.len() as u64;
     }
 
-    fn wakeup(&mut self, samples: u64) -> Wakeup {
+    fn wakeup(&mut self, samples: u64) -> Appended {
         let due = match self.rule {
             Rule::Samples(every) => {
                 self.since_wakeup += samples;
@@ -138,23 +188,14 @@ impl Ring {
                 due
             }
             Rule::Bytes(every) => {
-                let due = self.head - self.since_wakeup > every;
+                let due = self.written - self.since_wakeup > every;
                 if due {
                     self.since_wakeup += every;
                 }
                 due
             }
         };
-        if due { Wakeup::Due } else { Wakeup::None }
-    }
-
-    fn lost_record(&self) -> Vec<u8> {
-        let mut record = Vec::new();
-        record.extend(LOST.to_ne_bytes());
-        record.extend((((LOST_LENGTH as u32) << 16).to_ne_bytes()).iter());
-        record.extend(0u64.to_ne_bytes());
-        record.extend(self.lost.to_ne_bytes());
-        record
+        if due { Appended::Due } else { Appended::Quietly }
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -164,9 +205,6 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 }
-
-/// Header, id and number; without the sample's identity, which a reader takes as zero.
-const LOST_LENGTH: u64 = 24;
 
 /// The memfd's name, by which a mapping of it is found in `/proc/PID/maps`.
 #[must_use]
@@ -181,28 +219,57 @@ mod tests {
     fn ring(pages: usize, reader: Reader, samples: u32) -> Ring {
         let mut attr = Attr::default();
         attr.__bindgen_anon_2.wakeup_events = samples;
-        Ring::new(1, pages, reader, &attr).unwrap()
+        let file = nix::sys::memfd::memfd_create(c"ring", nix::sys::memfd::MFdFlags::empty()).unwrap();
+        Ring::new(file, pages, reader, &attr).unwrap()
+    }
+
+    fn lost(number: u64) -> Vec<u8> {
+        vec![number as u8; 24]
     }
 
     #[test]
     fn what_does_not_fit_is_lost_until_the_reader_has_moved() {
         let mut ring = ring(1, Reader::Consumes, 2);
-        let record = [7u8; 1024];
-        let wakeups: Vec<_> = (0..5).map(|_| ring.append(&record, 1)).collect();
-        assert_eq!(wakeups, [Wakeup::None, Wakeup::Due, Wakeup::None, Wakeup::Due, Wakeup::None]);
-        assert_eq!((ring.head, ring.lost), (4096, 1));
-        ring.word(DATA_TAIL).store(2048, Ordering::Relaxed);
-        ring.append(&record, 1);
-        assert_eq!((ring.head, ring.lost), (4096 + 24 + 1024, 0));
+        let record = [7u8; 1000];
+        let appended: Vec<_> = (0..5).map(|_| ring.append(&record, 1, lost)).collect();
+        use Appended::{Due, Lost, Quietly};
+        assert_eq!(appended, [Quietly, Due, Quietly, Due, Lost]);
+        assert_eq!((ring.head, ring.lost), (4000, 1));
+        ring.word(DATA_TAIL).store(2000, Ordering::Relaxed);
+        assert_eq!(ring.append(&record, 1, lost), Quietly);
+        assert_eq!((ring.head, ring.lost), (4000 + 24 + 1000, 0));
         assert_eq!(ring.word(DATA_HEAD).load(Ordering::Relaxed), ring.head);
+        ring.pause(true);
+        assert_eq!(ring.append(&[1; 8], 1, lost), Lost);
+    }
+
+    #[test]
+    fn a_full_buffer_has_one_byte_free() {
+        let mut ring = ring(1, Reader::Consumes, 0);
+        assert_eq!(ring.append(&[1; 4096], 1, lost), Appended::Lost);
+        assert_ne!(ring.append(&[1; 4064], 1, lost), Appended::Lost);
     }
 
     #[test]
     fn a_reader_that_only_looks_sees_the_latest() {
         let mut ring = ring(1, Reader::Looks, 0);
         for _ in 0..10 {
-            ring.append(&[1; 1000], 1);
+            ring.append(&[1; 1000], 1, lost);
         }
         assert_eq!((ring.head, ring.lost), (10_000, 0));
+    }
+
+    #[test]
+    fn a_buffer_that_is_filled_backward_begins_with_the_latest() {
+        let mut attr = Attr::default();
+        attr.set_write_backward(1);
+        let file = nix::sys::memfd::memfd_create(c"ring", nix::sys::memfd::MFdFlags::empty()).unwrap();
+        let mut ring = Ring::new(file, 1, Reader::Looks, &attr).unwrap();
+        ring.append(&[1; 16], 1, lost);
+        ring.append(&[2; 16], 1, lost);
+        assert_eq!(ring.head as i64, -32);
+        // SAFETY: the mapping has two pages.
+        let byte = |at: usize| unsafe { ring.map.as_mut_ptr().add(PAGE + at).read_volatile() };
+        assert_eq!([byte(4095), byte(4080), byte(4079), byte(4064)], [1, 1, 2, 2]);
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::RawFd;
 
 use super::event::Notice;
 use super::ptrace::SignalInfo;
+use crate::address::RuntimeAddr;
 
 /// In the upper half of the value: which kind, under a number that nobody else sends.
 const MAGIC: u64 = 0x6f76_7300;
@@ -83,39 +84,49 @@ pub fn meaning(info: &SignalInfo) -> Option<Meaning> {
     }
 }
 
-/// What one of ours stands for in a `siginfo_t` that the program was given; `None` for any other.
+/// The same of a `siginfo_t` that the program was given.
 #[must_use]
-pub fn really(given: [u8; size_of::<SignalInfo>()]) -> Option<[u8; size_of::<SignalInfo>()]> {
+pub fn meaning_of_bytes(given: [u8; size_of::<SignalInfo>()]) -> Option<(i32, Meaning)> {
     // SAFETY: plain numbers, for which every bit pattern is a value.
     let info = unsafe { std::mem::transmute::<[u8; size_of::<SignalInfo>()], SignalInfo>(given) };
-    match meaning(&info)? {
-        Meaning::Overflow(notice, descriptor) => Some(bytes(&by_async(info.si_signo, notice, descriptor))),
-        Meaning::Plain => Some(bytes(&plain(info.si_signo))),
-        // It is delivered by the supervisor, or not at all.
-        Meaning::HeldTrap => None,
-    }
+    Some((info.si_signo, meaning(&info)?))
 }
 
-/// The same for the `struct signalfd_siginfo` of a signalfd (`signalfd(2)`).
+/// The same of a `struct signalfd_siginfo` (`signalfd(2)`).
 #[must_use]
-pub fn really_of_signalfd(given: [u8; 128]) -> Option<[u8; 128]> {
-    const CODE: usize = 8;
-    const PID: usize = 12;
-    const DESCRIPTOR: usize = 20;
-    const BAND: usize = 28;
-    const VALUE: usize = 48;
-    let mut info = blank(i32::from_ne_bytes([given[0], given[1], given[2], given[3]]), 0);
-    info.si_code = i32::from_ne_bytes([given[8], given[9], given[10], given[11]]);
-    put(&mut info, AT_PID, &given[PID..PID + 4]);
-    put(&mut info, AT_VALUE, &given[VALUE..VALUE + 8]);
-    let Meaning::Overflow(notice, descriptor) = meaning(&info)? else { return None };
-    let real = by_async(info.si_signo, notice, descriptor);
-    let mut fixed = [0; 128];
-    fixed[..4].copy_from_slice(&given[..4]);
-    fixed[CODE..CODE + 4].copy_from_slice(&real.si_code.to_ne_bytes());
-    fixed[DESCRIPTOR..DESCRIPTOR + 4].copy_from_slice(&descriptor.to_ne_bytes());
-    fixed[BAND..BAND + 4].copy_from_slice(&take::<4>(&real, AT_BAND));
-    Some(fixed)
+pub fn meaning_of_signalfd(given: [u8; 128]) -> Option<(i32, Meaning)> {
+    let number = i32::from_ne_bytes([given[0], given[1], given[2], given[3]]);
+    let mut info = blank(number, i32::from_ne_bytes([given[8], given[9], given[10], given[11]]));
+    put(&mut info, AT_PID, &given[12..16]);
+    put(&mut info, AT_VALUE, &given[48..56]);
+    Some((number, meaning(&info)?))
+}
+
+/// What a signalfd says of a signal (`fs/signalfd.c`, `signalfd_copyinfo`): of those that stand-ins stand for.
+#[must_use]
+pub fn for_signalfd(info: &SignalInfo) -> [u8; 128] {
+    let mut said = [0; 128];
+    let mut put = |at: usize, bytes: &[u8]| said[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &info.si_signo.to_ne_bytes());
+    put(4, &info.si_errno.to_ne_bytes());
+    put(8, &info.si_code.to_ne_bytes());
+    match (info.si_signo, info.si_code) {
+        (libc::SIGTRAP, code) if code > 0 && code != libc::SI_KERNEL => {
+            put(72, &take::<8>(info, AT_ADDRESS));
+        }
+        (_, code) if code > 0 && code != libc::SI_KERNEL || code == SI_SIGIO => {
+            put(20, &take::<4>(info, AT_DESCRIPTOR));
+            put(28, &take::<4>(info, AT_BAND));
+        }
+        // Sender and value.
+        _ => {
+            put(12, &take::<4>(info, AT_PID));
+            put(16, &take::<4>(info, AT_PID + 4));
+            put(44, &take::<4>(info, AT_VALUE));
+            put(48, &take::<8>(info, AT_VALUE));
+        }
+    }
+    said
 }
 
 /// The signal by O_ASYNC as the kernel makes it (`fs/fcntl.c`, `send_sigio_to_task`).
@@ -130,6 +141,14 @@ pub fn by_async(signal: i32, notice: Notice, descriptor: RawFd) -> SignalInfo {
     let mut info = blank(signal, if OWN_CODES.contains(&signal) { SI_SIGIO } else { code });
     put(&mut info, AT_BAND, &band.to_ne_bytes());
     put(&mut info, AT_DESCRIPTOR, &descriptor.to_ne_bytes());
+    info
+}
+
+/// The SIGTRAP of the program's own trap flag, behind an instruction that is done for it.
+#[must_use]
+pub fn by_step(at: RuntimeAddr) -> SignalInfo {
+    let mut info = blank(libc::SIGTRAP, libc::TRAP_TRACE);
+    put(&mut info, AT_ADDRESS, &at.0.to_ne_bytes());
     info
 }
 
@@ -164,7 +183,9 @@ fn blank(signal: i32, code: i32) -> SignalInfo {
     info
 }
 
-fn bytes(info: &SignalInfo) -> [u8; size_of::<SignalInfo>()] {
+/// As the program reads it.
+#[must_use]
+pub fn bytes(info: &SignalInfo) -> [u8; size_of::<SignalInfo>()] {
     // SAFETY: both are plain bytes of one size; ours is made by zeroing, the kernel's written whole.
     unsafe { std::mem::transmute_copy(info) }
 }
@@ -197,9 +218,10 @@ mod tests {
             assert_eq!(meaning(&standing_for(one, 40)), Some(one));
         }
         assert_eq!(meaning(&by_async(40, Notice::PollIn, 3)), None);
-        let real = really(bytes(&standing_for(Meaning::Overflow(Notice::PollHup, 9), 40)));
-        assert_eq!(real, Some(bytes(&by_async(40, Notice::PollHup, 9))));
-        assert_eq!(really(bytes(&by_async(40, Notice::PollIn, 3))), None);
+        let overflow = Meaning::Overflow(Notice::PollHup, 9);
+        assert_eq!(meaning_of_bytes(bytes(&standing_for(overflow, 40))), Some((40, overflow)));
+        assert_eq!(meaning_of_bytes(bytes(&by_async(40, Notice::PollIn, 3))), None);
+        assert_eq!(meaning_of_signalfd(for_signalfd(&standing_for(overflow, 40))), Some((40, overflow)));
     }
 
     #[test]

@@ -4,12 +4,14 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use super::attr::Retired;
+use super::disturbance::will_restart;
 use super::flags::{self, Popped, TRAP_FLAG};
 use super::instance::{Boundary, Switch};
 use super::instruction::{Kind, Next};
 use super::model::Fusion;
-use super::ptrace::{self, Registers, Resume};
-use super::status;
+use super::ptrace::{self, Resume};
+use super::signal;
+use super::status::{self, Disposition};
 use super::supervisor::Supervisor;
 use super::thread::HeldTrap;
 use crate::address::RuntimeAddr;
@@ -18,7 +20,13 @@ impl Supervisor {
     /// Lets a stopped thread go on, with `signal` delivered to it (0: none).
     pub(super) fn go_on(&mut self, thread: Pid, signal: i32) -> Result<(), Errno> {
         // A handler is entered by a step, which then stops at its first instruction; its frame gets the real mask.
-        let into_handler = signal != 0 && status::catches(thread, signal);
+        let known = self.threads.get_mut(&thread).and_then(|it| it.disposition.take());
+        let into_handler = signal != 0
+            && known.unwrap_or_else(|| status::disposition(thread, signal)) == Disposition::Caught;
+        if into_handler && let Some(it) = self.threads.get_mut(&thread) {
+            // Whether the call is made again afterwards is between the handler and the kernel.
+            (it.sent_back, it.wait) = (false, None);
+        }
         let how = self.how(thread, into_handler)?;
         if how == Resume::OneInstruction && !into_handler {
             self.unblock_trap(thread)?;
@@ -37,8 +45,9 @@ impl Supervisor {
                 return Ok(Resume::ToSystemCall);
             }
             if !it.counts() {
-                it.sent_back = false;
-                let watched = self.watched.contains(&it.process) || self.ignoring_trap.contains(&it.process);
+                let waits_on = it.sent_back && it.wait.is_some();
+                let of_process = [&self.watched, &self.ignoring_trap, &self.timed];
+                let watched = waits_on || of_process.iter().any(|these| these.contains(&it.process));
                 return Ok(if watched { Resume::ToSystemCall } else { Resume::Freely });
             }
             if into_handler {
@@ -59,8 +68,18 @@ impl Supervisor {
             let next = Next::read(thread, at);
             match next.kind {
                 Kind::SystemCall | Kind::OtherSystemCall => return Ok(Resume::ToSystemCall),
-                Kind::PopsFlags if flags::pop(thread, next)? == Popped::Done => {
-                    let retired = Retired { instructions: 1, ..Retired::default() };
+                Kind::PopsFlags(_) | Kind::ReturnsWithFlags(_)
+                    if flags::pop(thread, next)? == Popped::Done =>
+                {
+                    let retired = Retired {
+                        instructions: 1,
+                        branches: u32::from(next.branches()),
+                        ..Retired::default()
+                    };
+                    if it.traps_itself {
+                        let behind = ptrace::instruction_pointer(thread)?;
+                        self.send_trap(thread, signal::by_step(behind))?;
+                    }
                     // Whether it set the flag is looked at before the next step.
                     self.restore_mask(thread)?;
                     self.retire(thread, retired, Boundary::User);
@@ -139,10 +158,12 @@ impl Supervisor {
         let Some(it) = self.threads.get_mut(&thread) else { return };
         it.instructions += u64::from(retired.instructions);
         let instructions = it.instructions;
-        let mut overflows = Vec::new();
+        let (mut overflows, mut turns) = (Vec::new(), Vec::new());
         for instance in it.instances.iter_mut().filter(|instance| instance.active) {
             let Some(event) = self.events.get_mut(instance.event) else { continue };
-            if instance.count(event, retired, boundary, instructions, &self.model) {
+            let overflows_now = instance.count(thread, event, retired, boundary, instructions, &self.model);
+            turns.extend(instance.turned.take().map(|turn| (instance.event, turn)));
+            if overflows_now {
                 let overflow = event.overflow(&self.model);
                 if overflow.ended {
                     instance.switch = Switch::Off;
@@ -150,18 +171,15 @@ impl Supervisor {
                 overflows.push((instance.event, overflow));
             }
         }
-        if overflows.is_empty() {
+        if overflows.is_empty() && turns.is_empty() {
             return;
         }
         it.schedule(&mut self.events);
+        for (event, turn) in turns {
+            self.describe_throttling(thread, event, turn);
+        }
         for (event, overflow) in overflows {
             self.announce(thread, event, overflow);
         }
     }
-}
-
-/// Whether the kernel goes back to a call that was cut short, once no handler runs (`include/linux/errno.h`):
-/// ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK.
-pub(super) fn will_restart(registers: &Registers) -> bool {
-    registers.orig_rax as i64 >= 0 && matches!(registers.rax as i64, -514..=-512 | -516)
 }

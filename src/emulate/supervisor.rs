@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use super::model::Model;
 use super::ptrace::{self, Resume};
 use super::reports::{Report, Reports};
-use super::stepping::will_restart;
+use super::ring::RingMapping;
 use super::table::Events;
 use super::thread::Thread;
 
@@ -21,7 +21,13 @@ pub struct Supervisor {
     /// Processes that ignore SIGTRAP as far as they know: the first step has reset that
     /// (`kernel/signal.c`, `force_sig_info_to_task`), and it is kept up here.
     pub(super) ignoring_trap: HashSet<Pid>,
+    /// Processes that have given a socket a timeout, by which its calls are not made again.
+    pub(super) timed: HashSet<Pid>,
+    /// A descriptor of an event went into a socket: any process may have one.
+    pub(super) passed_on: bool,
     pub(super) events: Events,
+    /// Where ring buffers are mapped.
+    pub(super) mappings: Vec<RingMapping>,
     pub(super) reports: Reports,
     /// Threads that reported before whoever started them did.
     pub(super) early: HashSet<Pid>,
@@ -40,7 +46,10 @@ impl Supervisor {
             threads: HashMap::from([(root, first)]),
             watched: HashSet::new(),
             ignoring_trap: HashSet::new(),
+            timed: HashSet::new(),
+            passed_on: false,
             events: Events::default(),
+            mappings: Vec::new(),
             reports: Reports::default(),
             early: HashSet::new(),
             root,
@@ -89,6 +98,9 @@ impl Supervisor {
             Report::Executed => self.executed(thread),
             Report::Interrupted => Ok(0),
             Report::GroupStop(_) => {
+                if let Some(it) = self.threads.get_mut(&thread) {
+                    it.group_stopped = true;
+                }
                 self.told_to_go_on(thread);
                 let _ = ptrace::resume(thread, Resume::GroupStopped, 0);
                 return;
@@ -106,40 +118,13 @@ impl Supervisor {
         }
     }
 
-    /// Has a running thread stop, so that how it goes on is decided anew.
+    /// Has a running thread stop, so that how it goes on is decided anew. One that is in a call is stopped at its exit
+    /// anyway, and not cut short before.
     pub(super) fn interrupt(&mut self, thread: Pid) {
         let Some(it) = self.threads.get_mut(&thread) else { return };
-        if !it.stopped && !it.interrupted {
+        if !it.stopped && !it.interrupted && it.call.is_none() {
             it.interrupted = true;
             let _ = ptrace::interrupt(thread);
         }
     }
-
-    /// Looks after a thread that we have asked to stop: any stop answers that (`kernel/signal.c`, `ptrace_stop`).
-    fn after_interruption(&mut self, thread: Pid, report: Report) {
-        let Some(it) = self.threads.get_mut(&thread) else { return };
-        if !std::mem::take(&mut it.interrupted) {
-            return;
-        }
-        let at_exit = report == Report::SystemCall && it.call.is_some();
-        if at_exit || report == Report::Interrupted {
-            it.sent_back = goes_back(thread).unwrap_or(false);
-        }
-    }
-}
-
-/// Whether the call that an interruption has cut short will be made again.
-///
-/// Some calls end with EINTR when a thread is interrupted and no handler runs (`signal(7)`); the program must not see
-/// that, so they are made again, too.
-fn goes_back(thread: Pid) -> Result<bool, Errno> {
-    const LENGTH: u64 = 2;
-    let mut registers = ptrace::registers(thread)?;
-    if registers.orig_rax as i64 >= 0 && registers.rax as i64 == -(Errno::EINTR as i64) {
-        registers.rax = registers.orig_rax;
-        registers.rip -= LENGTH;
-        ptrace::set_registers(thread, &registers)?;
-        return Ok(true);
-    }
-    Ok(will_restart(&registers))
 }

@@ -49,10 +49,10 @@ impl Events {
         self.slots.iter().all(Option::is_none)
     }
 
-    /// The event whose descriptors are the eventfd of this id.
+    /// The event whose descriptors are the pipe of this number.
     #[must_use]
-    pub fn of_eventfd(&self, eventfd: u64) -> Option<Key> {
-        self.iter().find(|(_, event)| event.eventfd == eventfd).map(|(key, _)| key)
+    pub fn of_pipe(&self, pipe: u64) -> Option<Key> {
+        self.iter().find(|(_, event)| event.pipe == pipe).map(|(key, _)| key)
     }
 
     /// The event and its siblings, when it leads a group; else the event alone.

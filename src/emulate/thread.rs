@@ -1,13 +1,17 @@
 //! The supervisor's picture of one thread.
 
+use std::time::Duration;
+
 use nix::unistd::Pid;
 
 use super::call::Call;
-use super::instance::{Instance, Role, Switch};
+use super::clock::{Running, time_of};
+use super::instance::{Instance, Switch};
 use super::instruction::Next;
 use super::ptrace::{SignalInfo, SignalMask};
-use super::status;
+use super::status::{self, Disposition};
 use super::table::Events;
+use super::wait::Wait;
 use crate::address::RuntimeAddr;
 
 /// A SIGTRAP of the program's that cannot be delivered yet.
@@ -37,13 +41,25 @@ pub struct Thread {
     pub trap: HeldTrap,
     /// The CPU it is taken to run on: the first of those it may, so that a run does not depend on the scheduler.
     pub cpu: i32,
+    /// How long it had run when it was last looked at.
+    pub time: Duration,
     /// Retired while something counted.
     pub instructions: u64,
     /// It is known to be stopped, or about to be told to go on.
     pub stopped: bool,
     pub interrupted: bool,
-    /// It goes back to a call only because it was interrupted: natively that `syscall` would not run again.
+    /// The interruption was answered by another stop, and may yet cut the call short that it makes.
+    pub disturbed: bool,
+    /// It goes back to a call only because it was stopped: natively that `syscall` would not run again.
     pub sent_back: bool,
+    /// The call that `restart_syscall` goes on with.
+    pub restarts: Option<i64>,
+    /// The call it was last seen to begin, if that waits for a while only.
+    pub wait: Option<Wait>,
+    /// It has stopped with its process: SIGCONT ends that, and the call it was in.
+    pub group_stopped: bool,
+    /// What is done about the signal it is about to get.
+    pub disposition: Option<Disposition>,
 }
 
 impl Thread {
@@ -60,11 +76,33 @@ impl Thread {
             mask: None,
             trap: HeldTrap::None,
             cpu: status::first_cpu(id),
+            time: Duration::ZERO,
             instructions: 0,
             stopped: true,
             interrupted: false,
+            disturbed: false,
             sent_back: false,
+            restarts: None,
+            wait: None,
+            group_stopped: false,
+            disposition: None,
         }
+    }
+
+    /// Remembers how long it has run, which is not to be had any more when it is gone.
+    pub fn note_time(&mut self) {
+        if self.counts() {
+            self.time = time_of(self.id).unwrap_or(self.time);
+        }
+    }
+
+    /// Whether a SIGTRAP waits already. A stand-in may have left the queue unseen: it was taken off, or the program has
+    /// begun to ignore SIGTRAP.
+    pub fn has_pending_trap(&mut self) -> bool {
+        if matches!(self.trap, HeldTrap::Queued(_)) && !status::is_pending(self.id, libc::SIGTRAP) {
+            self.trap = HeldTrap::None;
+        }
+        !matches!(self.trap, HeldTrap::None)
     }
 
     /// Whether any event counts in it, so that it must be stepped.
@@ -75,6 +113,10 @@ impl Thread {
 
     /// Works out anew which of its events count: those enabled in a group whose leader is.
     pub fn schedule(&mut self, events: &mut Events) {
+        let bound = self.instances.iter().filter_map(|it| events.get(it.event)).any(|event| event.cpu != -1);
+        if bound {
+            self.cpu = status::first_cpu(self.id);
+        }
         for place in 0..self.instances.len() {
             let instance = &self.instances[place];
             let leader = events.get(instance.event).and_then(|event| event.leader);
@@ -83,17 +125,19 @@ impl Thread {
             });
             let cpu = events.get(instance.event).map_or(-1, |event| event.cpu);
             let here = cpu == -1 || cpu == self.cpu;
-            let active = led && here && instance.switch == Switch::On;
+            let enabled = led && instance.switch == Switch::On;
+            let active = enabled && here;
+            let Some(event) = events.get_mut(instance.event) else { continue };
             if active != instance.active {
                 let instance = &mut self.instances[place];
                 instance.active = active;
-                let Some(event) = events.get_mut(instance.event) else { continue };
                 if active {
                     instance.start(event.period);
                 }
-                if instance.role == Role::Own {
-                    event.clock(active);
-                }
+                event.clock(self.id, if active { Running::Counting } else { Running::Off }, self.time);
+            }
+            if !active {
+                event.clock(self.id, if enabled { Running::Enabled } else { Running::Off }, self.time);
             }
         }
     }

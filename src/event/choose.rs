@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::error::{Cause, OpenError, Wanted};
 use super::kernel::{REGRESSIONS, Version};
-use super::probe::failure::{Failure, Fired};
+use super::probe::failure::{Failure, Fired, Held};
 use super::probe::{breakpoint, counter, registers, trap_flag, trigger};
 use super::rearm;
 use crate::record::control::{Delivery, Engine, Rearm};
@@ -116,7 +116,8 @@ pub fn choose_on(
     let mut failed = None;
     for &(engine, delivery) in &candidates {
         match try_pair(machine, engine, delivery) {
-            Ok((rearm, why)) => {
+            Ok((rearm, why, held)) => {
+                notices.extend(about_throttling(held));
                 notices.extend(about_rearm(machine, delivery, rearm));
                 notices.extend(about_registers(machine, engine));
                 // Between single steps, breakpoint events must be moved.
@@ -157,7 +158,7 @@ fn without_perf(
     if !candidates.contains(&pair) {
         return Err(refused);
     }
-    let (rearm, why) = try_pair(machine, pair.0, pair.1).map_err(|last| ChooseError::Nothing { last })?;
+    let (rearm, why, _) = try_pair(machine, pair.0, pair.1).map_err(|last| ChooseError::Nothing { last })?;
     let notices = vec![refused.to_string(), format!("the trap flag steps instead, and {PATCHED}")];
     Ok(Choice { engine: pair.0, delivery: pair.1, rearm, patch: true, why, notices })
 }
@@ -185,12 +186,12 @@ fn candidates(
     Ok(pairs)
 }
 
-/// The re-arm to use and what was seen; the re-arm of a pair that needs none is the one without a limit.
+/// The re-arm to use, what was seen, and whether the kernel held the event; the re-arm of a pair that needs none is the one without a limit.
 fn try_pair(
     machine: &mut dyn Machine,
     engine: Engine,
     delivery: Delivery,
-) -> Result<(Rearm, String), Failure> {
+) -> Result<(Rearm, String, Held), Failure> {
     let (rearm, fired) = match (engine, delivery) {
         (Engine::Breakpoint, Delivery::Fasync) => first_working_rearm(machine)?,
         (Engine::Breakpoint, _) => (Rearm::DisableEnable, machine.sigtrap()?),
@@ -203,7 +204,16 @@ fn try_pair(
         Engine::Instructions => format!("{pair}: {} overflows gave a signal", fired.hits),
         _ => format!("{pair}: {} of {} hits gave a signal at their address", fired.hits, fired.hits),
     };
-    Ok((rearm, why))
+    Ok((rearm, why, fired.held))
+}
+
+/// An event that stepping re-arms at each stop is never held: each time it begins anew (kernel-facts 14).
+fn about_throttling(held: Held) -> Option<String> {
+    (held == Held::Throttled).then(|| {
+        "the kernel throttles the counter when it runs freely (kernel.perf_event_max_sample_rate, perf_cpu_time_max_percent); \
+         stepping re-arms it at each stop, which throttling does not hold"
+            .to_owned()
+    })
 }
 
 /// The first of [`rearm::ALL`] that loses no hit; the first one's failure if none does.

@@ -26,6 +26,7 @@ impl Stepper<'_> {
             return self.pass_standing();
         }
         if let Some(share) = counted.partly {
+            self.process.progress.note_absence();
             return self.lose(LostReason::NotCounting, share);
         }
         let retired = counted.retired;
@@ -69,6 +70,7 @@ impl Stepper<'_> {
     fn stopped_again(&mut self, again: Again, beginning: u64) {
         let Again { first, signalled, .. } = again;
         if let Some(share) = first.partly {
+            self.process.progress.note_absence();
             return self.lose(LostReason::NotCounting, share);
         }
         let mut way = Way::new();

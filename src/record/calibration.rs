@@ -28,4 +28,28 @@ pub struct Calibration {
     /// How many instructions went by from stop to stop with that period, and how often: nops, or branches to the next
     /// instruction where nops count nothing.
     pub progress: Vec<(u64, u32)>,
+    #[serde(default)]
+    pub troubles: Troubles,
+}
+
+/// What went wrong with overflows during calibration; they were measured again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Troubles {
+    /// How often the counter was armed for one.
+    pub armed: u32,
+    /// How many stopped it and gave no signal.
+    pub lost: u32,
+    /// How many were late, or did not come, because it did not count for a while.
+    pub away: u32,
+    /// In how many thousandths of the time it did not, at worst.
+    pub missed: u64,
+}
+
+impl Troubles {
+    pub fn add(&mut self, other: &Self) {
+        self.armed += other.armed;
+        self.lost += other.lost;
+        self.away += other.away;
+        self.missed = self.missed.max(other.missed);
+    }
 }

@@ -105,6 +105,8 @@ pub struct Progress {
     pub keep: KeepRequest,
     /// Overflows whose signal never came.
     pub lost_signals: AtomicU64,
+    /// Stops before which the counter had not counted all the time.
+    pub away: AtomicU64,
     /// Hits of a trigger that are no entries: see [`Self::note_hit_again`].
     pub trigger_again: AtomicU64,
     /// Places in which the program's code was patched.
@@ -136,6 +138,14 @@ impl Progress {
     /// An atomic.
     pub fn note_lost_signal(&self) {
         self.lost_signals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counter was away before a stop.
+    ///
+    /// # Signal safety
+    /// An atomic.
+    pub fn note_absence(&self) {
+        self.away.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A trigger has been hit that is no entry: a handler of the program's has returned to the function's first instruction,

@@ -191,3 +191,63 @@ fn a_counter_that_is_away_is_named_and_its_rows_are_lost() {
     assert_eq!(found.summary()["unexplained"], 0, "{}", found.summary());
     assert_eq!(found.summary()["all_expected"], false);
 }
+
+/// What `trace` says of the counter, and all the rest of its standard error.
+#[track_caller]
+fn assert_said(found: &Stepped, said: &[&str], unsaid: &[&str]) {
+    for text in said {
+        assert!(found.stderr.contains(text), "no `{text}` in {}", found.stderr);
+    }
+    for text in unsaid {
+        assert!(!found.stderr.contains(text), "`{text}` in {}", found.stderr);
+    }
+}
+
+#[test]
+fn multiplexing_is_named_in_calibration_and_at_the_end() {
+    let Some(subject) = Subject::build(STEPS) else { return };
+    let found = subject.step(&["--multiplex", "5000"], &["--delivery", "fasync"], &["1", "1500"]);
+    let said = [
+        "handler tail 2, period 3",
+        "overflows of calibration: others share it (multiplexing)",
+        "stops the counter did not count all the time",
+    ];
+    assert_said(&found, &said, &["POLL_IN", "more than the instructions"]);
+}
+
+#[test]
+fn an_overcount_of_any_rate_shifts_no_tail_and_is_counted() {
+    let Some(subject) = Subject::build(STEPS) else { return };
+    for every in ["5", "20", "100"] {
+        let found = subject.step(&["--overcount", every], &[], &["1", "20"]);
+        let said =
+            ["handler tail 2, period 3", "in a million too many", "more than the instructions that ran"];
+        assert_said(&found, &said, &[]);
+        assert_eq!(found.summary()["lost"], 0, "one in {every}: {}", found.summary());
+        assert_eq!(found.summary()["unexplained"], 0, "one in {every}: {}", found.summary());
+        assert!(found.skids(1).iter().all(|skid| *skid == 0), "one in {every}: {:?}", found.skids(1));
+    }
+}
+
+#[test]
+fn signals_lost_in_calibration_are_tried_again_and_named() {
+    let Some(subject) = Subject::build(STEPS) else { return };
+    for (delivery, seed) in [("fasync", "1"), ("sigtrap", "1"), ("fasync", "4")] {
+        let found = subject.step(&["--lose", "0.3", "--seed", seed], &["--delivery", delivery], &["20", "5"]);
+        assert_said(
+            &found,
+            &["handler tail 2, period 3", "overflows of calibration gave no signal"],
+            &["never arrive"],
+        );
+    }
+}
+
+#[test]
+fn throttling_of_a_free_running_counter_is_named_and_holds_no_step_back() {
+    let Some(subject) = Subject::build(STEPS) else { return };
+    for most in ["1", "2", "4"] {
+        let found = subject.step(&["--throttle", most], &[], &["1", "20"]);
+        assert_said(&found, &["the kernel throttles the counter when it runs freely"], &["hardly counts"]);
+        assert!(found.verdicts().iter().all(|verdict| verdict == "exact"), "{:?}", found.summary());
+    }
+}

@@ -31,6 +31,12 @@ child ok 0 gone 0x110
 }
 
 #[test]
+fn throttling_is_logged() {
+    assert_prints("throttled", &["--throttle", "5"], &[], "samples 15 throttled 3 unthrottled 2 odd 0\n");
+    assert_prints("throttled", &[], &[], "samples 25 throttled 0 unthrottled 0 odd 0\n");
+}
+
+#[test]
 fn perf_report_reads_what_perf_record_wrote() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("perf.data");

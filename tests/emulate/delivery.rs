@@ -104,6 +104,8 @@ period-fault EFAULT
 period-50 ok
 id ok 1
 modify EOPNOTSUPP
+kernels-output EINVAL
+output-kernels EINVAL
 unknown-ioctl ENOTTY
 read-short ENOSPC
 write EINVAL

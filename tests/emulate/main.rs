@@ -3,6 +3,7 @@
 mod buffer;
 mod delivery;
 mod model;
+mod natively;
 mod oracle;
 mod process;
 mod sharing;
@@ -10,3 +11,4 @@ mod support;
 mod synchronous;
 mod tails;
 mod traps;
+mod waits;

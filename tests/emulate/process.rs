@@ -118,6 +118,14 @@ fn a_debugger_is_named() {
 fn missing_and_unrunnable_programs_have_their_status() {
     assert_eq!(run(emulate(&[]).arg("no-such-program-anywhere")).status, Some(127));
     assert_eq!(run(emulate(&[]).arg("/")).status, Some(126));
+    assert_eq!(run(emulate(&[]).arg("")).status, Some(127));
+}
+
+#[test]
+fn a_smallest_period_that_no_period_can_have_is_refused() {
+    let ran = run(emulate(&["--min-period", "9223372036854775808"]).arg("true"));
+    assert_eq!(ran.status, Some(125), "{ran:?}");
+    assert_eq!(run(emulate(&["--min-period", "9223372036854775807"]).arg("true")).status, Some(0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Calibration finds the tail of a handler from counts, whatever the skid: what it makes of the stops of a program whose
 //! handler has a tail of a length that was compiled in.
 
-use overstep::event::probe::calibrate::{Line, Stop, one_a_count};
+use overstep::event::probe::reckon::{Line, Stop, one_a_count};
 
 use crate::support::Fixture;
 
@@ -16,7 +16,8 @@ fn stops(program: &Fixture, model: &[&str], period: u64) -> Vec<Stop> {
     let number = |line: &str, word: usize| -> u64 { line.split(' ').nth(word).unwrap().parse().unwrap() };
     let places: Vec<_> = run.stdout.lines().map(|line| (number(line, 0), number(line, 3))).collect();
     assert_eq!(places.len(), 6, "{run:?}");
-    let between = |pair: &[(u64, u64)]| Stop { ran: pair[1].0 - pair[0].0, counted: pair[1].1 - pair[0].1 };
+    let between =
+        |pair: &[(u64, u64)]| Stop { ran: pair[1].0 - pair[0].0, counted: pair[1].1 - pair[0].1, round: 0 };
     places.windows(2).map(between).collect()
 }
 
@@ -27,7 +28,7 @@ fn three_tails_are_found_with_any_skid() {
         for skid in 0..=5_u64 {
             let model = ["--skid", &skid.to_string()];
             let (near, far) = (stops(&program, &model, NEAR), stops(&program, &model, 2 * NEAR));
-            let Line { tail, overcount } = one_a_count(&near, &far, NEAR).expect("a tail");
+            let Line { tail, overcount } = one_a_count(&[], &near, &far).expect("a tail");
             assert_eq!((tail, overcount), (SHORTEST + nops, 0), "{nops} nops, skid {skid}");
             // A sweep of periods would take the skid for progress.
             assert_eq!(near[0].ran, NEAR - tail, "{nops} nops, skid {skid}");

@@ -16,6 +16,34 @@ fn a_trap_flag_of_the_programs_own_traps_once() {
 }
 
 #[test]
+fn instructions_that_load_the_flags_are_run_like_any_other() {
+    let expected = "\
+popfw 3
+popfq 3
+rep-popfq 3
+iretq 11
+traps 6 of them by the flag 6
+iretq: traps 11 of them by the flag 11
+";
+    assert_prints("popped", &[], &[], expected);
+}
+
+#[test]
+fn a_blocked_sigtrap_that_is_taken_off_the_queue_makes_room_for_the_next() {
+    let expected = "\
+taken 5 code 6 data 1234 flags 1
+taken 5 code 0 data 0 flags 0
+taken 5 code 6 data 1234 flags 1
+signalfd 128 signo 5 code 6 pid 0
+own 5 code 0 from itself
+own 5 code 0 from itself
+after ignoring 0
+at last 1
+";
+    assert_prints("trap_taken", &[], &[], expected);
+}
+
+#[test]
 fn an_unhandled_sigtrap_kills() {
     let Some(program) = Fixture::build("traps") else { return };
     let killed = program.run(&[], &["default"]);

@@ -24,7 +24,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "Model")]
     overcount: Option<u64>,
     /// Refuse (EINVAL) sampling periods below N
-    #[arg(long, value_name = "N", value_parser = positive, help_heading = "Model")]
+    #[arg(long, value_name = "N", value_parser = a_period, help_heading = "Model")]
     min_period: Option<u64>,
     /// No stop between `cmp` or `test` and the conditional branch behind it
     #[arg(long, help_heading = "Model")]
@@ -68,11 +68,13 @@ Counted, in user mode: instructions, cycles (one each), branches; raw rNNNN for 
 branches in this CPU's own encoding. A repeated string instruction counts once, so does a system call; handlers and \
 their return count, too. All other events go to the real kernel.
 
-Not emulated, and answered as on a machine that lacks it: other hardware events; events of a whole CPU or a control \
-group; groups of an emulated event and a real one; frequencies (-F: pass -c); precise_ip, call graphs, stacks, \
+Not emulated, and answered as on a machine that lacks it: other hardware events; raw events with edge, inversion or \
+threshold bits; events of a whole CPU or a control group; groups of an emulated event and a real one, or one ring buffer \
+for both (perf record -e instructions:u -e page-faults: record them one after the other); frequencies (-F: pass -c); precise_ip, call graphs, stacks, \
 registers, branch stacks and AUX areas; rdpmc. The kernel's own instructions count zero. An event bound to a CPU \
-counts as if each thread ran on the first CPU it may use. Page faults end no skid. 32-bit system calls are not \
-looked at. A program under it cannot be traced by another debugger, cannot trace its own children, and gains \
+counts as if each thread ran on the first CPU it may use. Page faults end no skid. 32-bit system calls, splice \
+and io_uring are not looked at. A transfer that an ignored signal cuts short stays short. A program whose own seccomp \
+filter refuses pipe2 or memfd_create gets no events or buffers. A program under it cannot be traced by another debugger, cannot trace its own children, and gains \
 nothing from set-user-id files.
 
 Exit status: the program's own; if it was killed by a signal, overstep dies by the same. 125: overstep failed or was \
@@ -152,6 +154,14 @@ fn within_a_tick(text: &str) -> Result<u64, String> {
     match positive(text)? {
         all if all >= TICK => Err(format!("a tick has {TICK} instructions: {all} of them are all")),
         part => Ok(part),
+    }
+}
+
+/// The kernel takes none with the highest bit set.
+fn a_period(text: &str) -> Result<u64, String> {
+    match positive(text)? {
+        period if period > i64::MAX as u64 => Err(format!("no period is longer than {}", i64::MAX)),
+        period => Ok(period),
     }
 }
 

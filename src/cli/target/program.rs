@@ -44,6 +44,10 @@ pub fn resolve(name: &OsStr) -> Result<Program, Failure> {
 }
 
 fn find(name: &OsStr) -> Result<PathBuf, Failure> {
+    if name.is_empty() {
+        // ENOENT of `execve(2)`, which no directory of PATH is searched for.
+        return Err(Failure::new(NOT_FOUND, "there is no program without a name"));
+    }
     if name.as_bytes().contains(&b'/') {
         return runnable(Path::new(name));
     }

@@ -52,6 +52,14 @@ pub fn lines(arguments: &Arguments, control: &SharedControl, summary: &Summary, 
             }
         });
     }
+    let away = control.progress.away.load(Ordering::Relaxed);
+    if away > 0 {
+        let stops = if away == 1 { "1 stop".to_owned() } else { format!("{away} stops") };
+        lines.push(format!(
+            "before {stops} the counter did not count all the time: others share it (multiplexing), or a core type lacks it; \
+             those rows are lost"
+        ));
+    }
     let errno = control.progress.no_room.load(Ordering::Relaxed);
     if errno != 0 && errno != libc::ESHUTDOWN as u32 {
         let cause = io::Error::from_raw_os_error(errno as i32);

@@ -6,7 +6,7 @@ use crate::event::choose::{Choice, Here, choose_on};
 use crate::event::environment::{emulated, traced_by};
 use crate::event::error::Wanted;
 use crate::event::probe::calibrate::calibrate;
-use crate::record::calibration::Calibration;
+use crate::record::calibration::{Calibration, Troubles};
 use crate::record::control;
 use crate::record::counted::{Counted, Unit};
 use crate::session::machine::Machine;
@@ -33,7 +33,13 @@ impl Mechanism {
     /// What the user should know, a line each.
     pub fn notices(&self) -> impl Iterator<Item = String> {
         let counter = self.calibration.as_ref();
-        let lines = [counter.map(about_counter), counter.and_then(about_limit)];
+        let lines = [
+            counter.map(about_counter),
+            counter.and_then(about_limit),
+            counter.and_then(about_overcount),
+            counter.and_then(about_losses),
+            counter.and_then(about_absence),
+        ];
         self.choice.notices.iter().cloned().chain(lines.into_iter().flatten())
     }
 }
@@ -85,6 +91,38 @@ fn about_limit(found: &Calibration) -> Option<String> {
             "counter: {wrong} of {} signals at the limit said POLL_IN, not POLL_HUP (Linux 6.16.0 to 6.16.7 do so); stepping \
              does without",
             wrong + right
+        )
+    })
+}
+
+/// A counter that runs ahead of the code.
+fn about_overcount(found: &Calibration) -> Option<String> {
+    (found.overcount > 0).then(|| {
+        format!(
+            "counter: it counts {} in a million too many, as interrupts and page faults cause: the handler tail is the least \
+             that was seen",
+            found.overcount
+        )
+    })
+}
+
+/// Overflows that gave no signal.
+fn about_losses(found: &Calibration) -> Option<String> {
+    let Troubles { armed, lost, .. } = found.troubles;
+    (lost > 0).then(|| {
+        format!(
+            "counter: {lost} of {armed} overflows of calibration gave no signal: signals get lost here, and rows with them"
+        )
+    })
+}
+
+/// A counter that others have, or that is not counted on each core.
+fn about_absence(found: &Calibration) -> Option<String> {
+    let Troubles { armed, away, missed, .. } = found.troubles;
+    (away > 0).then(|| {
+        format!(
+            "counter: it did not count all the time, {missed} thousandths of it at worst, before {away} of {armed} overflows of \
+             calibration: others share it (multiplexing), or this core type lacks it; rows of such times will be lost"
         )
     })
 }

@@ -7,7 +7,7 @@ use crate::doctor::kernel::Kernel;
 use crate::doctor::mechanisms::{Auto, Counter, Mechanism, Mechanisms, Tried};
 use crate::doctor::permissions::Permissions;
 use crate::doctor::signals::Signals;
-use crate::record::calibration::Calibration;
+use crate::record::calibration::{Calibration, Troubles};
 use crate::record::counted::{Counted, Unit};
 
 const REMEDY: &str = "sudo sysctl kernel.perf_event_paranoid=2";
@@ -116,6 +116,7 @@ fn emulated() -> Facts {
         codes: vec![("POLL_IN".into(), 8)],
         skid: vec![(0, 5), (1, 3)],
         progress: vec![(1, 20), (2, 12)],
+        troubles: Troubles { armed: 40, lost: 3, away: 2, missed: 500 },
     }));
     facts
 }
@@ -132,6 +133,11 @@ Counter (instructions/fasync)
     assert!(text.contains(expected), "{text}");
     assert!(text.contains("  ✗ steps of one               20 of 32; 2 in 12\n"), "{text}");
     assert!(text.contains("  ✗ at the REFRESH limit       POLL_IN (8 × POLL_IN)\n"), "{text}");
+    assert!(text.contains("  ✗ lost signals               3 of 40 overflows gave none\n"), "{text}");
+    assert!(
+        text.contains("  ✗ multiplexing               away before 2 of 40 overflows, 500 thousandths"),
+        "{text}"
+    );
     assert!(text.contains("none; overstep emulate counts here (--skid uniform:0-1 --hup-bug)\n"), "{text}");
     assert!(!report(&guest(), false).contains("Counter"), "there is none");
     let failed = Facts {

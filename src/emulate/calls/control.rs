@@ -7,10 +7,20 @@ use perf_event_open_sys::bindings as sys;
 use super::entry::FIOASYNC;
 use crate::address::RuntimeAddr;
 use crate::emulate::call::{Answer, Then};
-use crate::emulate::event::Key;
+use crate::emulate::descriptors::is_real_event;
+use crate::emulate::event::{Event, Key, Place};
 use crate::emulate::instance::Switch;
 use crate::emulate::memory;
 use crate::emulate::supervisor::Supervisor;
+
+/// Whether an event of this place may write to the buffer of `output` (`kernel/events/core.c`, `perf_event_set_output`).
+#[must_use]
+pub fn can_write_to(place: &Place, output: &Event) -> bool {
+    let other = output.place();
+    // Without a CPU of its own a buffer is a task's.
+    let same_task = place.cpu != -1 || place.target == other.target;
+    place.cpu == other.cpu && same_task && place.clock == other.clock && place.backward == other.backward
+}
 
 /// What an ENABLE, DISABLE or RESET with `PERF_IOC_FLAG_GROUP` reaches.
 const GROUP: u64 = sys::PERF_IOC_FLAG_GROUP as u64;
@@ -34,11 +44,14 @@ impl Supervisor {
             sys::ENABLE => self.switch(&reached(), Switch::On),
             sys::DISABLE => self.switch(&reached(), Switch::Off),
             sys::RESET => {
-                for key in reached() {
-                    if let Some(event) = self.events.get_mut(key) {
+                let keys = reached();
+                for key in &keys {
+                    if let Some(event) = self.events.get_mut(*key) {
                         event.reset();
                     }
                 }
+                let instances = self.threads.values_mut().flat_map(|it| &mut it.instances);
+                instances.filter(|it| keys.contains(&it.event)).for_each(|it| it.counted = 0);
             }
             sys::REFRESH => return self.refresh(key, argument),
             sys::PERIOD => return self.set_period(thread, key, RuntimeAddr(argument)),
@@ -51,8 +64,15 @@ impl Supervisor {
             }
             sys::SET_OUTPUT => return self.set_output(thread, key, argument as i32),
             // No filter, program or output goes with a counter of this PMU; attributes change for breakpoints only.
-            sys::SET_FILTER | sys::SET_BPF => return Answer::Error(Errno::EINVAL),
-            sys::MODIFY_ATTRIBUTES | sys::QUERY_BPF => return Answer::Error(Errno::EOPNOTSUPP),
+            sys::SET_FILTER | sys::SET_BPF | sys::QUERY_BPF => return Answer::Error(Errno::EINVAL),
+            sys::MODIFY_ATTRIBUTES => return Answer::Error(Errno::EOPNOTSUPP),
+            sys::PAUSE_OUTPUT => {
+                let ring = self.events.get_mut(key).and_then(|event| event.ring.as_mut());
+                let Some(ring) = ring.filter(|ring| ring.pages() > 0) else {
+                    return Answer::Error(Errno::EINVAL);
+                };
+                ring.pause(argument != 0);
+            }
             _ => return Answer::Error(Errno::ENOTTY),
         }
         Answer::Value(0)
@@ -95,12 +115,16 @@ impl Supervisor {
         let output = match descriptor {
             -1 => None,
             _ => match self.event_of(thread, descriptor as u64) {
+                // The kernel's buffers are not ours to write into.
+                None if is_real_event(thread, descriptor) => return Answer::Error(Errno::EINVAL),
                 None => return Answer::Error(Errno::EBADF),
                 Some(output) => Some(output),
             },
         };
-        let cpu = |key| self.events.get(key).map(|event| event.cpu);
-        let mismatched = output.is_some_and(|output| output == key || cpu(output) != cpu(key));
+        let mismatched = output.is_some_and(|output| {
+            let both = self.events.get(key).zip(self.events.get(output));
+            output == key || !both.is_some_and(|(event, output)| can_write_to(&event.place(), output))
+        });
         let Some(event) = self.events.get_mut(key) else { return Answer::Error(Errno::EBADF) };
         // Nobody would look into a buffer of its own any more.
         if mismatched || event.ring.is_some() {
@@ -109,6 +133,12 @@ impl Supervisor {
         event.output = output;
         self.settle(key);
         Answer::Value(0)
+    }
+
+    /// `sched_setaffinity(thread, …)` has ended: 0 is the caller itself.
+    pub(super) fn moved_to_cpus(&mut self, caller: Pid, thread: u64) {
+        let thread = if thread == 0 { caller } else { Pid::from_raw(thread as i32) };
+        self.reschedule(thread);
     }
 
     fn set_period(&mut self, thread: Pid, key: Key, argument: RuntimeAddr) -> Answer {

@@ -1,4 +1,5 @@
-//! `mmap(2)` of an event: the program gets a hidden memfd in its place, since an eventfd cannot be mapped.
+//! `mmap(2)` of an event, and what becomes of the mapping: the program gets a hidden memfd in its place, which it makes itself,
+//! because it may have no way to the supervisor's files.
 
 use std::os::fd::AsRawFd;
 
@@ -7,16 +8,16 @@ use nix::unistd::Pid;
 
 use crate::address::RuntimeAddr;
 use crate::emulate::call::{Answer, Then};
+use crate::emulate::descriptors;
 use crate::emulate::event::Key;
 use crate::emulate::inject::Injection;
-use crate::emulate::memory;
-use crate::emulate::ptrace::Registers;
-use crate::emulate::ring::{PAGE, Reader, Ring};
+use crate::emulate::memory::Scratch;
+use crate::emulate::ptrace::{self, Registers};
+use crate::emulate::ring::{self, PAGE, Reader, Ring, RingMapping};
 use crate::emulate::supervisor::Supervisor;
 
-/// What leaf functions may use below the stack pointer (System V ABI, "red zone"), in bytes.
-const RED_ZONE: u64 = 128;
-const PATH_ROOM: usize = 64;
+/// How the address of a ring is known to be the program's choice (`mmap(2)`).
+const FIXED: i32 = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
 const ANY_CPU: i32 = -1;
 
 impl Supervisor {
@@ -26,63 +27,154 @@ impl Supervisor {
         let anonymous = flags & libc::MAP_ANONYMOUS != 0;
         let event = if anonymous { None } else { self.event_of(thread, registers.r8) };
         let Some(key) = event else {
+            if flags & libc::MAP_FIXED != 0
+                && self.holds_ring(thread, RuntimeAddr(registers.rdi), registers.rsi)
+            {
+                return Ok(Answer::Kernel(Then::RingUnmapped));
+            }
             let executable = protection & libc::PROT_EXEC != 0;
             return Ok(Answer::Kernel(if executable { Then::Mapped } else { Then::Nothing }));
         };
         let reader = if protection & libc::PROT_WRITE != 0 { Reader::Consumes } else { Reader::Looks };
-        if let Err(errno) = self.provide_ring(key, registers, reader) {
-            return Ok(Answer::Error(errno));
-        }
-        let file = self.events.get(key).and_then(|event| event.ring.as_ref()).map(|it| it.file.as_raw_fd());
-        let Some(file) = file else { return Ok(Answer::Error(Errno::EBADF)) };
-        let path = format!("/proc/{}/fd/{file}\0", std::process::id());
-        let room = RuntimeAddr((registers.rsp.wrapping_sub(RED_ZONE) & !0xf).wrapping_sub(PATH_ROOM as u64));
-        let Ok(before) = memory::read::<PATH_ROOM>(thread, room) else {
+        let pages = match self.pages(key, registers) {
+            Ok(pages) => pages,
+            Err(errno) => return Ok(Answer::Error(errno)),
+        };
+        let Some(process) = self.threads.get(&thread).map(|it| it.process) else { return Err(Errno::ESRCH) };
+        let Some(event) = self.events.get_mut(key) else { return Ok(Answer::Error(Errno::EBADF)) };
+        // A second mapping is of the same buffer, which is then the supervisor's to hand out.
+        let (call, name) = match &event.ring {
+            Some(ring) => {
+                (libc::SYS_openat, format!("/proc/{}/fd/{}\0", std::process::id(), ring.file.as_raw_fd()))
+            }
+            None => (libc::SYS_memfd_create, format!("{}\0", ring::name(event.id))),
+        };
+        let Ok(name) = Scratch::write(thread, registers, name.as_bytes()) else {
             return Ok(Answer::Error(Errno::ENOMEM));
         };
-        memory::write(thread, room, path.as_bytes())?;
-
         let mut injection = Injection::begin(thread, *registers, &mut self.reports)?;
-        let open = [libc::AT_FDCWD as u64, room.0, (libc::O_RDWR | libc::O_CLOEXEC) as u64, 0, 0, 0];
-        let result = match injection.call(libc::SYS_openat, open)? {
+        let arguments = match call {
+            libc::SYS_openat => {
+                [libc::AT_FDCWD as u64, name.at.0, (libc::O_RDWR | libc::O_CLOEXEC) as u64, 0, 0, 0]
+            }
+            _ => [name.at.0, libc::MFD_CLOEXEC.into(), 0, 0, 0, 0],
+        };
+        let file = injection.call(call, arguments)?;
+        name.put_back(thread)?;
+        let result = match file {
             Ok(descriptor) => {
-                let map = [registers.rdi, registers.rsi, registers.rdx, registers.r10, descriptor, 0];
-                let mapped = injection.call(libc::SYS_mmap, map)?;
+                let made = match &event.ring {
+                    Some(_) => Ok(None),
+                    None => descriptors::duplicate(process, descriptor as i32)
+                        .and_then(|file| Ring::new(file, pages, reader, &event.attr).map(Some)),
+                };
+                let mapped = match made {
+                    Ok(ring) => {
+                        let map = [registers.rdi, registers.rsi, registers.rdx, registers.r10, descriptor, 0];
+                        let mapped = injection.call(libc::SYS_mmap, map)?;
+                        if mapped.is_ok() && ring.is_some() {
+                            event.ring = ring;
+                        }
+                        mapped
+                    }
+                    Err(errno) => Err(errno),
+                };
+                if let Ok(at) = mapped {
+                    // A child has no part in it (VM_DONTCOPY).
+                    let whole = [at, registers.rsi, libc::MADV_DONTFORK as u64, 0, 0, 0];
+                    let _ = injection.call(libc::SYS_madvise, whole)?;
+                }
                 let _ = injection.call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0])?;
                 mapped
             }
             Err(errno) => Err(errno),
         };
         injection.end(result)?;
-        memory::write(thread, room, &before)?;
-        // There is something to wait for now.
-        if result.is_ok() {
+        if let Ok(at) = result {
+            let length = registers.rsi.next_multiple_of(PAGE as u64);
+            self.mappings.push(RingMapping { process, start: RuntimeAddr(at), length });
+            // There is something to wait for now.
             self.settle(key);
+            if registers.r10 as i32 & FIXED == libc::MAP_FIXED {
+                self.unmapped();
+            }
         }
         Ok(Answer::Made)
     }
 
-    /// The rules of `perf_mmap` (Linux `kernel/events/core.c`).
-    fn provide_ring(&mut self, key: Key, registers: &Registers, reader: Reader) -> Result<(), Errno> {
-        let Some(event) = self.events.get_mut(key) else { return Err(Errno::EBADF) };
-        let (length, offset) = (registers.rsi as usize, registers.r9);
+    /// The rules of `perf_mmap` (Linux `kernel/events/core.c`): how many pages of data the buffer is to have.
+    fn pages(&self, key: Key, registers: &Registers) -> Result<usize, Errno> {
+        let Some(event) = self.events.get(key) else { return Err(Errno::EBADF) };
+        let (length, offset) = ((registers.rsi as usize).next_multiple_of(PAGE), registers.r9);
         // An inherited event's copies would all write to one buffer, from all CPUs.
         let shared_by_cpus = event.cpu == ANY_CPU && event.attr.inherit() == 1;
         let private = registers.r10 as i32 & libc::MAP_SHARED == 0;
-        if shared_by_cpus || private || offset != 0 || length < PAGE || !length.is_multiple_of(PAGE) {
+        if shared_by_cpus || private || offset != 0 || length < PAGE {
             return Err(Errno::EINVAL);
         }
         let pages = length / PAGE - 1;
-        if pages != 0 && !pages.is_power_of_two() {
+        if pages != 0 && !pages.is_power_of_two()
+            || event.ring.as_ref().is_some_and(|ring| ring.pages() != pages)
+        {
             return Err(Errno::EINVAL);
         }
-        match &event.ring {
-            Some(ring) if ring.pages() == pages => Ok(()),
-            Some(_) => Err(Errno::EINVAL),
-            None => {
-                event.ring = Some(Ring::new(event.id, pages, reader, &event.attr)?);
-                Ok(())
-            }
+        // The kernel's list of them must be one allocation (`kernel/events/ring_buffer.c`, `rb_alloc`).
+        if pages > MOST_PAGES { Err(Errno::ENOMEM) } else { Ok(pages) }
+    }
+
+    /// `munmap(address, length)`.
+    pub(super) fn unmaps(&self, thread: Pid, at: RuntimeAddr, length: u64) -> Answer {
+        let holds = self.holds_ring(thread, at, length);
+        Answer::Kernel(if holds { Then::RingUnmapped } else { Then::Nothing })
+    }
+
+    /// `mremap(address, length, new length, …)`: a ring does not grow (VM_DONTEXPAND).
+    pub(super) fn moves(&self, thread: Pid, at: RuntimeAddr, lengths: (u64, u64)) -> Answer {
+        let (length, new) = lengths;
+        if !self.holds_ring(thread, at, length.max(1)) {
+            return Answer::Kernel(Then::Nothing);
         }
+        if new > length { Answer::Error(Errno::EFAULT) } else { Answer::Kernel(Then::RingMoved(at)) }
+    }
+
+    fn holds_ring(&self, thread: Pid, at: RuntimeAddr, length: u64) -> bool {
+        let process = self.threads.get(&thread).map(|it| it.process);
+        let overlaps =
+            |it: &RingMapping| it.start.0 < at.0.saturating_add(length) && at.0 < it.start.0 + it.length;
+        self.mappings.iter().any(|it| Some(it.process) == process && overlaps(it))
+    }
+
+    /// Takes the buffer from the events whose last mapping has gone.
+    pub(super) fn unmapped(&mut self) {
+        let gone: Vec<Key> = self
+            .events
+            .iter()
+            .filter(|(_, event)| event.ring.is_some() && !self.is_mapped(event))
+            .map(|(key, _)| key)
+            .collect();
+        for key in gone {
+            if let Some(event) = self.events.get_mut(key) {
+                event.ring = None;
+            }
+            let writers: Vec<Key> =
+                self.events.iter().filter(|(_, it)| it.output == Some(key)).map(|(key, _)| key).collect();
+            writers.into_iter().chain([key]).for_each(|key| self.settle(key));
+        }
+        self.look_for_closed();
+    }
+
+    pub(super) fn moved(&mut self, thread: Pid, from: RuntimeAddr) -> Result<(), Errno> {
+        let to = ptrace::registers(thread)?.rax;
+        let process = self.threads.get(&thread).map(|it| it.process);
+        if (to as i64) > 0
+            && let Some(it) =
+                self.mappings.iter_mut().find(|it| Some(it.process) == process && it.start == from)
+        {
+            it.start = RuntimeAddr(to);
+        }
+        Ok(())
     }
 }
+
+/// 4 MiB of pointers, without the header.
+const MOST_PAGES: usize = (4 << 20) / 8 - 64;

@@ -3,8 +3,10 @@
 mod control;
 mod descriptor;
 mod entry;
+mod length;
 mod map;
 mod open;
+mod passing;
 mod value;
 mod wait;
 

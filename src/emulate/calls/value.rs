@@ -1,23 +1,54 @@
-//! `read(2)` of an event (Linux `kernel/events/core.c`, `__perf_read`).
+//! `read(2)` and `readv(2)` of an event (Linux `kernel/events/core.c`, `__perf_read`), and of what else is looked at.
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
-use crate::address::RuntimeAddr;
-use crate::emulate::call::Answer;
+use crate::emulate::call::{Answer, Then};
 use crate::emulate::event::Key;
+use crate::emulate::memory::Pieces;
 use crate::emulate::supervisor::Supervisor;
+use crate::emulate::taken::is_signalfd;
 use crate::emulate::{memory, read_format};
 
 impl Supervisor {
-    pub(super) fn read_value(&mut self, thread: Pid, key: Key, to: RuntimeAddr, room: u64) -> Answer {
-        let bytes = read_format::values(&self.events, key);
-        if room < bytes.len() as u64 {
-            return Answer::Error(Errno::ENOSPC);
+    /// A read of `descriptor`, which is `event` if that is one of ours.
+    pub(super) fn reads(
+        &mut self,
+        thread: Pid,
+        event: Option<Key>,
+        descriptor: u64,
+        to: impl Fn() -> Result<Pieces, Errno>,
+    ) -> Answer {
+        if event.is_none() && !is_signalfd(thread, descriptor) {
+            return Answer::Kernel(Then::Nothing);
         }
-        match memory::write(thread, to, &bytes) {
-            Ok(()) => Answer::Value(bytes.len() as u64),
-            Err(_) => Answer::Error(Errno::EFAULT),
+        match (to(), event) {
+            (Ok(to), Some(event)) => self.read_value(thread, event, &to),
+            (Ok(to), None) => Answer::Kernel(Then::TookSignals(to)),
+            (Err(errno), Some(_)) => Answer::Error(errno),
+            (Err(_), None) => Answer::Kernel(Then::Nothing),
         }
+    }
+
+    /// perf's descriptors know `read` only: the kernel calls it for each piece (`fs/read_write.c`, `do_loop_readv_writev`).
+    fn read_value(&mut self, thread: Pid, key: Key, to: &Pieces) -> Answer {
+        let mut read = 0;
+        for (at, room) in to.iter() {
+            let bytes = read_format::values(&self.events, key);
+            let length = bytes.len() as u64;
+            let failed = match room < length {
+                true => Err(Errno::ENOSPC),
+                false => memory::write(thread, at, &bytes).map_err(|_| Errno::EFAULT),
+            };
+            match failed {
+                Err(errno) if read == 0 => return Answer::Error(errno),
+                Err(_) => break,
+                Ok(()) => read += length,
+            }
+            if room != length {
+                break;
+            }
+        }
+        Answer::Value(read)
     }
 }

@@ -1,6 +1,7 @@
 //! The decision on recorded machines, and on this one.
 
 use super::*;
+use crate::event::probe::failure::Held;
 
 /// A machine by its answers; `refresh_dead` is Linux 6.18.
 #[derive(Clone)]
@@ -17,7 +18,11 @@ const GOOD: Recorded =
     Recorded { refused: None, sigtrap: true, ways: Vec::new(), trap_flag: true, free: 4, probes: 0 };
 
 fn works(yes: bool) -> Result<Fired, Failure> {
-    if yes { Ok(Fired { hits: 64, codes: vec![] }) } else { Err(Failure::Missed { hits: 1, of: 64 }) }
+    if yes {
+        Ok(Fired { hits: 64, codes: vec![], held: Held::Never })
+    } else {
+        Err(Failure::Missed { hits: 1, of: 64 })
+    }
 }
 
 impl Recorded {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::failure::{Failure, Fired};
+use super::failure::{Failure, Fired, Held};
 use super::report::{Entry, Report};
 use super::{catcher, child, sled};
 use crate::address::RuntimeAddr;
@@ -62,7 +62,7 @@ fn judge(report: &Report, delivery: Delivery) -> Result<Fired, Failure> {
     }
     let hits = report.hits.load(Relaxed);
     match report.broken.load(Relaxed) {
-        0 if hits == sled::LENGTH => Ok(Fired { hits, codes: codes(report.kept()) }),
+        0 if hits == sled::LENGTH => Ok(Fired { hits, codes: codes(report.kept()), held: Held::Never }),
         0 => Err(Failure::Missed { hits, of: sled::LENGTH }),
         errno => Err(Failure::Rearm { errno }),
     }
@@ -110,6 +110,9 @@ mod tests {
             broken: 0.into(),
             count: 0.into(),
             missed: 0.into(),
+            armed: 0.into(),
+            lost: 0.into(),
+            away: 0.into(),
             entries: std::array::from_fn(|_| Entry::default()),
         };
         for (at, code) in stops {
@@ -122,7 +125,7 @@ mod tests {
     fn one_missing_signal_is_a_failure() {
         let all: Vec<_> = (0..sled::LENGTH).map(|at| (at, POLL_HUP)).collect();
         let fired = judge(&page(&all), Delivery::Fasync).unwrap();
-        assert_eq!(fired, Fired { hits: 64, codes: vec![("POLL_HUP", 64)] });
+        assert_eq!(fired, Fired { hits: 64, codes: vec![("POLL_HUP", 64)], held: Held::Never });
         let (_, short) = all.split_last().unwrap();
         assert_eq!(judge(&page(short), Delivery::Fasync), Err(Failure::Missed { hits: 63, of: 64 }));
         assert_eq!(judge(&page(&all[..1]), Delivery::Fasync), Err(Failure::Missed { hits: 1, of: 64 }));

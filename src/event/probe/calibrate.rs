@@ -1,22 +1,22 @@
 //! A counter measured where the answer is known: on instructions of one kind that a handler's tail returns to.
 //!
-//! From counts, not from a sweep of periods: the tail is what the counter had at the stop less the instructions that
-//! ran, the skid what it had less the period (design, "The handler tail").
+//! From counts, not from a sweep of periods ([`super::reckon`]); what went wrong on the way is counted, and measured again.
 
 #![allow(unsafe_code, reason = "naked code of known length, and a handler that reads its frame")]
 
 use std::arch::naked_asm;
 use std::collections::BTreeMap;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::failure::Failure;
+use super::reckon::{Line, Stop, line, one_a_count, short_periods};
 use super::report::{ENTRIES, Report};
 use super::{action, breakpoint, catcher, child, counter};
-use crate::event::ioctl;
-use crate::event::tail::{NOTHING, Tail, handler_with_tail, refresh};
+use crate::event::ioctl::{self, Reading};
+use crate::event::tail::{NOTHING, Tail, enable, handler_with_tail, refresh};
 use crate::raw::{getpid, gettid};
-use crate::record::calibration::Calibration;
+use crate::record::calibration::{Calibration, Troubles};
 use crate::record::control::Delivery;
 use crate::record::counted::{Counted, Unit};
 
@@ -29,10 +29,12 @@ const PERIOD: u64 = 1000;
 const SHORT_PERIOD: u64 = 250;
 /// x86 raises a count down from less (Linux `arch/x86/events/core.c`, `x86_perf_event_set_period`).
 const SHORTEST: u64 = 2;
-/// Stops that are measured.
-const ROUNDS: usize = 8;
-/// Instructions that are stepped one by one afterwards.
+/// Stops that are measured, and rounds that may be made for them: signals get lost, and counters are taken away.
+const ROUNDS: u32 = 8;
+const MOST_ROUNDS: u32 = 24;
+/// Instructions that are stepped one by one afterwards, and stops that are enough of them.
 const STEPS: u64 = 48;
+const ENOUGH_STEPS: u32 = 8;
 /// What starts a round.
 const KICK: i32 = libc::SIGUSR1;
 
@@ -40,8 +42,13 @@ const KICK: i32 = libc::SIGUSR1;
 static REPORT: AtomicPtr<Report> = AtomicPtr::new(null_mut());
 static EVENT: AtomicI32 = AtomicI32::new(-1);
 static THE_PERIOD: AtomicU64 = AtomicU64::new(0);
-/// Counter at the last arming, and whether stops re-arm.
+/// Counter and its clocks at the last arming, whether the overflow that it was armed for is still to come, and whether stops
+/// re-arm.
 static BASE: AtomicU64 = AtomicU64::new(0);
+static BASE_ENABLED: AtomicU64 = AtomicU64::new(0);
+static BASE_RUNNING: AtomicU64 = AtomicU64::new(0);
+static PENDING: AtomicBool = AtomicBool::new(false);
+static ROUND: AtomicU32 = AtomicU32::new(0);
 static AGAIN: AtomicI32 = AtomicI32::new(0);
 /// Where the sled in use lies, and how long each of its instructions is.
 static FIRST: AtomicU64 = AtomicU64::new(0);
@@ -87,26 +94,42 @@ fn on_sled(
 ) -> Result<Calibration, Failure> {
     let smallest_period = counter::smallest_period(event)?.max(SHORTEST);
     let near_period = if unit == Unit::Other { SHORT_PERIOD } else { PERIOD }.max(smallest_period);
-    let measured = |period, again| {
-        child::run(
+    let mut troubles = Troubles::default();
+    let mut counted = 0;
+    let mut measured = |period, again| {
+        let measured = child::run(
             |report| measure(report, sled, event, delivery, period, again),
             |report| stops(report, sled, event),
-        )
+        )?;
+        counted += measured.counted;
+        troubles.add(&measured.troubles);
+        Ok::<_, Failure>(measured)
     };
-    let (near, codes) = measured(near_period, false)?;
-    let (far, _) = measured(2 * near_period, false)?;
+    let near = measured(near_period, false)?;
+    let far = measured(2 * near_period, false)?;
     let mut skid = BTreeMap::new();
-    for over in near.iter().filter_map(|stop| stop.counted.checked_sub(near_period)) {
+    for over in near.stops.iter().filter_map(|stop| stop.counted.checked_sub(near_period)) {
         *skid.entry(over).or_insert(0_u32) += 1;
     }
-    let line = if unit == Unit::Other { line(&near, &far) } else { one_a_count(&near, &far, near_period) };
-    let Line { tail, overcount } = line.ok_or(Failure::Silent { counted: 0 })?;
+    let line = if unit == Unit::Other {
+        line(&near.stops, &far.stops)
+    } else {
+        let mut short = Vec::new();
+        for period in short_periods(&near.stops, &far.stops, smallest_period) {
+            short.extend(measured(period, false)?.stops);
+        }
+        one_a_count(&short, &near.stops, &far.stops)
+    };
+    let Some(Line { tail, overcount }) = line else { return Err(without_stops(troubles, counted)) };
     let period = (tail + wanted).max(smallest_period);
-    let (steps, _) = measured(period, true)?;
+    let steps = measured(period, true)?;
     let mut progress = BTreeMap::new();
-    for (before, after) in steps.iter().zip(steps.iter().skip(1)) {
-        *progress.entry(after.ran.saturating_sub(before.ran)).or_insert(0_u32) += 1;
+    for (before, after) in steps.stops.iter().zip(steps.stops.iter().skip(1)) {
+        if before.round == after.round {
+            *progress.entry(after.ran.saturating_sub(before.ran)).or_insert(0_u32) += 1;
+        }
     }
+    let codes = near.codes;
     Ok(Calibration {
         event,
         unit,
@@ -117,76 +140,53 @@ fn on_sled(
         codes,
         skid: skid.into_iter().collect(),
         progress: progress.into_iter().collect(),
+        troubles,
     })
 }
 
-/// What the counter has when no instruction has run, and how much in a million it counts too much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
-    pub tail: u64,
-    pub overcount: u64,
-}
-
-/// Of an event that counts each instruction of the sled once, from stops `period` counts after arming and from others twice
-/// as far; `None` without stops.
-#[must_use]
-pub fn one_a_count(near: &[Stop], far: &[Stop], period: u64) -> Option<Line> {
-    let (near, far) = (excess(near)?, excess(far)?);
-    let overcount = far.saturating_sub(near) * 1_000_000 / period;
-    Some(Line { tail: near.saturating_sub((overcount * period).div_ceil(1_000_000)), overcount })
-}
-
-/// Of any other: the straight line through the middle of the near stops and of the far ones.
-fn line(near: &[Stop], far: &[Stop]) -> Option<Line> {
-    let (near, far) = (middle(near)?, middle(far)?);
-    let (ran, counted) = (far.ran.checked_sub(near.ran)?, far.counted.checked_sub(near.counted)?);
-    let of_the_way = (near.ran * counted).checked_div(ran)?;
-    Some(Line { tail: near.counted.saturating_sub(of_the_way), overcount: 0 })
-}
-
-/// The stop with the middle count.
-fn middle(stops: &[Stop]) -> Option<Stop> {
-    let mut stops = stops.to_vec();
-    stops.sort_by_key(|stop| stop.counted);
-    stops.get(stops.len() / 2).copied()
-}
-
-/// What the counter had beyond the instructions that ran: the excess seen most often, since interrupts add to some.
-fn excess(stops: &[Stop]) -> Option<u64> {
-    let mut found = BTreeMap::new();
-    for excess in stops.iter().filter_map(|stop| stop.counted.checked_sub(stop.ran)) {
-        *found.entry(excess).or_insert(0_u32) += 1;
+/// Why no stop can be used.
+const fn without_stops(troubles: Troubles, counted: u64) -> Failure {
+    if troubles.away > 0 {
+        Failure::Shared { per_mille: 1000 - troubles.missed }
+    } else {
+        Failure::Silent { counted }
     }
-    found.into_iter().max_by_key(|(_, times)| *times).map(|(excess, _)| excess)
 }
 
-/// One overflow.
-#[derive(Clone, Copy, Debug)]
-pub struct Stop {
-    /// Since the counter was armed.
-    pub counted: u64,
-    /// Instructions of the sled that had run.
-    pub ran: u64,
+/// What a child has measured.
+struct Measured {
+    /// On the sled.
+    stops: Vec<Stop>,
+    /// The `si_code`s of all stops.
+    codes: Vec<(String, u32)>,
+    troubles: Troubles,
+    /// By the event, in all.
+    counted: u64,
 }
 
-/// The stops on the sled, and the `si_code`s of all.
-#[allow(clippy::type_complexity, reason = "as the calibration has them")]
-fn stops(report: &Report, sled: Sled, event: Counted) -> Result<(Vec<Stop>, Vec<(String, u32)>), Failure> {
+fn stops(report: &Report, sled: Sled, event: Counted) -> Result<Measured, Failure> {
     counter::refusal(report, event)?;
     match report.broken.load(Relaxed) {
-        0 if report.hits.load(Relaxed) == 0 => {
-            return Err(Failure::Silent { counted: report.count.load(Relaxed) });
-        }
         0 => {}
         errno => return Err(Failure::Rearm { errno }),
     }
     let stop = |entry: &super::report::Entry| {
         let ran = entry.rip.load(Relaxed).wrapping_sub(sled.first()) / sled.width();
-        (ran <= LENGTH).then(|| Stop { counted: entry.data.load(Relaxed), ran })
+        let (counted, round) = (entry.data.load(Relaxed), entry.thread.load(Relaxed));
+        (ran <= LENGTH).then_some(Stop { counted, ran, round })
     };
     let codes = breakpoint::codes(report.kept());
-    let codes = codes.into_iter().map(|(code, times)| (code.to_owned(), times)).collect();
-    Ok((report.kept().iter().filter_map(stop).collect(), codes))
+    Ok(Measured {
+        stops: report.kept().iter().filter_map(stop).collect(),
+        codes: codes.into_iter().map(|(code, times)| (code.to_owned(), times)).collect(),
+        troubles: Troubles {
+            armed: report.armed.load(Relaxed),
+            lost: report.lost.load(Relaxed),
+            away: report.away.load(Relaxed),
+            missed: report.missed.load(Relaxed),
+        },
+        counted: report.count.load(Relaxed),
+    })
 }
 
 fn measure(report: &Report, sled: Sled, event: Counted, delivery: Delivery, period: u64, again: bool) {
@@ -202,10 +202,41 @@ fn measure(report: &Report, sled: Sled, event: Counted, delivery: Delivery, peri
     FIRST.store(sled.first(), Relaxed);
     WIDTH.store(sled.width(), Relaxed);
     let (pid, tid) = (getpid(), gettid());
-    for _ in 0..if again { 1 } else { ROUNDS } {
+    for round in 0..MOST_ROUNDS {
+        ROUND.store(round, Relaxed);
         (sled.code())(pid.into(), tid.into(), KICK as u64);
+        let reading = report.note(ioctl::reading(fd)).unwrap_or_default();
+        if PENDING.load(Relaxed) {
+            let since = reading.since(&base());
+            if since.count >= period {
+                // It has stopped the counter all the same.
+                report.lost.fetch_add(1, Relaxed);
+                PENDING.store(false, Relaxed);
+            } else if since.per_mille_counted().is_some() {
+                // The sled is longer than the period.
+                report.away.fetch_add(1, Relaxed);
+            }
+        }
+        let hits = report.hits.load(Relaxed);
+        if if again { hits >= ENOUGH_STEPS } else { hits >= ROUNDS } {
+            break;
+        }
     }
-    report.count.store(report.note(ioctl::reading(fd)).unwrap_or_default().count, Relaxed);
+    let reading = report.note(ioctl::reading(fd)).unwrap_or_default();
+    report.count.store(reading.count, Relaxed);
+    if report.away.load(Relaxed) > 0 {
+        let counted = (reading.running * 1000).checked_div(reading.enabled).unwrap_or(1000);
+        report.missed.store(1000 - counted.min(1000), Relaxed);
+    }
+}
+
+/// What the counter had when it was last armed.
+fn base() -> Reading {
+    Reading {
+        count: BASE.load(Relaxed),
+        enabled: BASE_ENABLED.load(Relaxed),
+        running: BASE_RUNNING.load(Relaxed),
+    }
 }
 
 handler_with_tail! {
@@ -228,20 +259,30 @@ unsafe extern "C" fn stopped(
     // SAFETY: the kernel passes both.
     let (code, rip) = unsafe { ((*info).si_code, (*context).uc_mcontext.gregs[libc::REG_RIP as usize]) };
     let fd = EVENT.load(Relaxed);
-    let count = report.note(ioctl::reading(fd)).unwrap_or_default().count;
+    let reading = report.note(ioctl::reading(fd)).unwrap_or_default();
     let kicked = signal == KICK;
     if !kicked {
-        report.record(signal, code, rip as u64, count - BASE.load(Relaxed), gettid());
+        PENDING.store(false, Relaxed);
+        let since = reading.since(&base());
+        if since.per_mille_counted().is_some() {
+            report.away.fetch_add(1, Relaxed);
+        } else {
+            report.record(signal, code, rip as u64, since.count, ROUND.load(Relaxed));
+        }
     }
     let walked = (rip as u64).wrapping_sub(FIRST.load(Relaxed));
-    let far = walked >= STEPS * WIDTH.load(Relaxed) || report.hits.load(Relaxed) as usize >= ENTRIES;
-    if !kicked && (AGAIN.load(Relaxed) == 0 || far) {
+    let done = walked >= STEPS * WIDTH.load(Relaxed) || report.hits.load(Relaxed) as usize >= ENTRIES;
+    if !kicked && (AGAIN.load(Relaxed) == 0 || done) {
         return NOTHING;
     }
-    BASE.store(count, Relaxed);
+    BASE.store(reading.count, Relaxed);
+    BASE_ENABLED.store(reading.enabled, Relaxed);
+    BASE_RUNNING.store(reading.running, Relaxed);
+    report.armed.fetch_add(1, Relaxed);
     // What an overflow ran over is taken off the next period, unless the period is set anew.
     report.note(ioctl::period(fd, THE_PERIOD.load(Relaxed)));
-    refresh(fd)
+    // One more overflow than are left, unless the last one is still to come.
+    if PENDING.swap(true, Relaxed) { enable(fd) } else { refresh(fd) }
 }
 
 /// Bytes before the first instruction of a sled.
@@ -296,32 +337,4 @@ extern "C" fn kick_and_branch(process: u64, thread: u64, signal: u64) {
         tgkill = const libc::SYS_tgkill,
         length = const LENGTH,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stops(all: &[(u64, u64)]) -> Vec<Stop> {
-        all.iter().map(|&(counted, ran)| Stop { counted, ran }).collect()
-    }
-
-    #[test]
-    fn a_tail_is_told_from_what_is_counted_too_much() {
-        let near = stops(&[(1002, 1000), (1002, 1000), (1009, 1006)]);
-        let exact = one_a_count(&near, &stops(&[(2002, 2000)]), 1000).unwrap();
-        assert_eq!((exact.tail, exact.overcount), (2, 0));
-        // One in a hundred too many.
-        let over = one_a_count(&stops(&[(1000, 988)]), &stops(&[(2000, 1978)]), 1000).unwrap();
-        assert_eq!((over.tail, over.overcount), (2, 10_000));
-        assert!(one_a_count(&[], &near, 1000).is_none());
-    }
-
-    #[test]
-    fn a_tail_of_something_else_lies_on_the_line_through_both() {
-        // Four instructions a count, 40 counts of tail.
-        let found = line(&stops(&[(250, 840), (251, 844), (600, 900)]), &stops(&[(500, 1840)])).unwrap();
-        assert_eq!(found.tail, 251 - 844 * (500 - 251) / (1840 - 844));
-        assert!(line(&stops(&[(250, 840)]), &stops(&[(250, 840)])).is_none(), "no line through one point");
-    }
 }

@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::failure::{Failure, Fired};
+use super::failure::{Failure, Fired, Held};
 use super::report::Report;
 use super::{breakpoint, catcher, child, sled};
 use crate::event::error::{Cause, OpenError, Wanted};
@@ -23,7 +23,7 @@ const LONGEST_PERIOD: u64 = 1 << 40;
 /// Counts a loop of known length with an overflow every 1,000 instructions.
 ///
 /// # Errors
-/// [`Failure::Refused`] without a PMU, [`Failure::Deaf`] when it counts less than half of what the loop has,
+/// [`Failure::Refused`] without a PMU, [`Failure::Deaf`] when it counts less than half of what the loop has and was not throttled,
 /// [`Failure::Shared`] when it did not count all the time, [`Failure::Silent`] when it counts and yet no signal comes.
 pub fn overflows(event: Counted, delivery: Delivery) -> Result<Fired, Failure> {
     child::run(|report| count_a_loop(report, event, delivery), |report| judge(report, event))
@@ -130,9 +130,13 @@ fn judge(report: &Report, event: Counted) -> Result<Fired, Failure> {
     let missed = report.missed.load(Relaxed);
     match report.broken.load(Relaxed) {
         0 if missed > 0 => Err(Failure::Shared { per_mille: 1000 - missed }),
+        // It went as far as its overflows, and not on to the next.
+        0 if counted < expected / 2 && hits > 0 && counted / PERIOD <= u64::from(hits) => {
+            Ok(Fired { hits, codes: breakpoint::codes(report.kept()), held: Held::Throttled })
+        }
         0 if counted < expected / 2 => Err(Failure::Deaf { counted, expected }),
         0 if hits == 0 => Err(Failure::Silent { counted }),
-        0 => Ok(Fired { hits, codes: breakpoint::codes(report.kept()) }),
+        0 => Ok(Fired { hits, codes: breakpoint::codes(report.kept()), held: Held::Never }),
         errno => Err(Failure::Rearm { errno }),
     }
 }

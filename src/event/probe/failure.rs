@@ -14,6 +14,15 @@ pub struct Fired {
     pub hits: u32,
     /// Their `si_code`s in order, run-length encoded.
     pub codes: Vec<(&'static str, u32)>,
+    pub held: Held,
+}
+
+/// Whether the kernel holds an event that overflows too often (`kernel/events/core.c`, `__perf_event_account_interrupt`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    Never,
+    /// It stopped counting at an overflow, for a while.
+    Throttled,
 }
 
 /// Why a mechanism does not work here.

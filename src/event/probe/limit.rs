@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::breakpoint::{TAG, codes, expected_code, in_place};
-use super::failure::{Failure, Fired};
+use super::failure::{Failure, Fired, Held};
 use super::report::Report;
 use super::{catcher, child, sled};
 use crate::event::error::{OpenError, Wanted};
@@ -51,7 +51,7 @@ fn judge(report: &Report) -> Result<Fired, Failure> {
     let hits = report.hits.load(Relaxed);
     match report.kept().last() {
         Some(last) if hits == LIMIT.get() && last.code.load(Relaxed) == POLL_HUP => {
-            Ok(Fired { hits, codes: codes(report.kept()) })
+            Ok(Fired { hits, codes: codes(report.kept()), held: Held::Never })
         }
         Some(_) if hits == LIMIT.get() => Err(Failure::NoHangUp),
         _ => Err(Failure::Missed { hits, of: LIMIT.get() }),

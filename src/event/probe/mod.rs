@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod counter;
 pub mod failure;
 pub mod limit;
+pub mod reckon;
 pub mod registers;
 pub mod trap_flag;
 pub mod trigger;

@@ -33,6 +33,11 @@ pub(super) struct Report {
     pub count: AtomicU64,
     /// Thousandths of the time it was enabled in which it did not count.
     pub missed: AtomicU64,
+    /// Of a calibration: how often the counter was armed, how many of its overflows gave no signal, and before how many it was
+    /// not counting for a while.
+    pub armed: AtomicU32,
+    pub lost: AtomicU32,
+    pub away: AtomicU32,
     pub entries: [Entry; ENTRIES],
 }
 

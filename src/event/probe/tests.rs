@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::failure::{Failure, Fired};
+use super::failure::{Failure, Fired, Held};
 use super::{breakpoint, child, counter, limit, registers, trap_flag, trigger};
 use crate::event::choose::{self, ChooseError};
 use crate::event::kernel::{REGRESSIONS, Version};
@@ -25,7 +25,7 @@ fn tell<T>(name: &str, result: Result<T, Failure>) -> Option<T> {
 #[test]
 fn sigtrap_hits_64_of_64_addresses() {
     if let Some(fired) = tell("sigtrap", breakpoint::sigtrap()) {
-        assert_eq!(fired, Fired { hits: 64, codes: vec![("TRAP_PERF", 64)] });
+        assert_eq!(fired, Fired { hits: 64, codes: vec![("TRAP_PERF", 64)], held: Held::Never });
     }
 }
 
@@ -37,7 +37,7 @@ fn some_rearm_hits_64_of_64_addresses() {
     }
     assert!(tried.iter().any(|(_, result)| result.is_ok()), "{tried:?}");
     let above_zero = tried.iter().find(|(way, _)| *way == Rearm::KeepAboveZero).map(|(_, result)| result);
-    assert_eq!(above_zero, Some(&Ok(Fired { hits: 64, codes: vec![("POLL_IN", 64)] })));
+    assert_eq!(above_zero, Some(&Ok(Fired { hits: 64, codes: vec![("POLL_IN", 64)], held: Held::Never })));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn trap_flag_steps_each_instruction() {
 #[test]
 fn trigger_fires_in_a_thread_that_comes_later() {
     if let Some(fired) = tell("trigger", trigger::fires_in_new_threads()) {
-        assert_eq!(fired, Fired { hits: 2, codes: vec![("TRAP_PERF", 2)] });
+        assert_eq!(fired, Fired { hits: 2, codes: vec![("TRAP_PERF", 2)], held: Held::Never });
     }
 }
 

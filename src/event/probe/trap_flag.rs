@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::breakpoint::{codes, expected_code, in_place};
-use super::failure::{Failure, Fired};
+use super::failure::{Failure, Fired, Held};
 use super::report::Report;
 use super::{catcher, child, sled};
 use crate::record::control::Delivery;
@@ -35,7 +35,7 @@ fn judge(report: &Report) -> Result<Fired, Failure> {
     }
     let hits = inside.len() as u32;
     if hits == WATCHED {
-        Ok(Fired { hits, codes: codes(inside) })
+        Ok(Fired { hits, codes: codes(inside), held: Held::Never })
     } else {
         Err(Failure::Missed { hits, of: WATCHED })
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::breakpoint::{TAG, codes, expected_code, in_place};
-use super::failure::{Failure, Fired};
+use super::failure::{Failure, Fired, Held};
 use super::report::Report;
 use super::{catcher, child, sled, thread};
 use crate::event::error::{OpenError, Wanted};
@@ -46,7 +46,9 @@ fn judge(report: &Report) -> Result<Fired, Failure> {
     let threads = report.kept().iter().map(|entry| entry.thread.load(Relaxed));
     let distinct = threads.collect::<std::collections::BTreeSet<_>>().len();
     match report.broken.load(Relaxed) {
-        0 if hits == HITS && distinct == 2 => Ok(Fired { hits, codes: codes(report.kept()) }),
+        0 if hits == HITS && distinct == 2 => {
+            Ok(Fired { hits, codes: codes(report.kept()), held: Held::Never })
+        }
         0 => Err(Failure::Missed { hits, of: HITS }),
         errno => Err(Failure::NotStarted { errno }),
     }
