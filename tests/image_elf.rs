@@ -84,6 +84,9 @@ fn stubs_are_named_after_what_they_call() {
     for (name, flags) in [
         ("lazy", &["-O1", "-Wl,-z,lazy"][..]),
         ("now", &["-O1", "-Wl,-z,now"]),
+        // Nothing is exported, so that the hash table knows of no symbol.
+        ("fixed", &["-O1", "-no-pie", "-Wl,--hash-style=gnu"]),
+        ("fixed-sysv", &["-O1", "-no-pie", "-Wl,--hash-style=sysv"]),
         ("cet", &["-O1", "-fcf-protection=full", "-Wl,-z,ibtplt"]),
         ("static-pie", &["-O1", "-static-pie"]),
     ] {
