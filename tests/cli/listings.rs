@@ -91,6 +91,7 @@ fn source_lines_head_their_rows_or_it_is_said_why_not() {
     let remap = format!("{}={}", recorded.program.directory().display(), elsewhere.display());
     let listed = list(&recorded.trace, &["--source", "--remap", &remap]);
     assert!(listed.stdout.contains("long gcd(long a, long b)"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("a.c:4  ") && !listed.stdout.contains("moved/a.c"), "{}", listed.stdout);
     assert_eq!(listed.stderr, "");
 
     let other = Program::compile("source_lines", &GCD.replace("+ 1;", "+ 2;"), &["-g"]).unwrap();
