@@ -1,5 +1,7 @@
 //! How much memory an instruction touched, where a row holds the beginning of it only.
 
+use iced_x86::{Instruction, Mnemonic, Register};
+
 use super::rows::StepRow;
 
 /// Bytes of an operand that a trace holds at most (`docs/trace-format.md`).
@@ -13,9 +15,30 @@ pub fn whole(row: &StepRow) -> Option<u64> {
     let size = instruction.memory_size().size() as u64;
     let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     if repeated && instruction.is_string_instruction() {
+        if row.stable.as_ref().is_some_and(|stable| stable.unknown_count) {
+            return None;
+        }
         return Some(size.saturating_mul(row.entry.count?));
     }
     (size > RECORDED).then_some(size)
+}
+
+/// Whether the instruction takes or leaves elements of its operand in memory by a mask in a register: it may touch fewer bytes than
+/// the operand has.
+#[must_use]
+pub fn is_masked(instruction: &Instruction) -> bool {
+    use Mnemonic as M;
+    let by_register = matches!(
+        instruction.mnemonic(),
+        M::Maskmovq
+            | M::Maskmovdqu
+            | M::Vmaskmovdqu
+            | M::Vmaskmovps
+            | M::Vmaskmovpd
+            | M::Vpmaskmovd
+            | M::Vpmaskmovq
+    );
+    by_register || instruction.op_mask() != Register::None
 }
 
 #[cfg(test)]

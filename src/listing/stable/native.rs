@@ -1,6 +1,7 @@
 //! What a function that ran out of sight has left behind.
 
 use super::arguments::ORDER;
+use super::effects::{self, Effect};
 use super::outside::{mapped_length, written_by_call, written_by_function};
 use super::regions::Regions;
 use super::scanned::{self, Scanned};
@@ -89,17 +90,21 @@ pub struct Native {
     pub scanned: Option<Scanned>,
 }
 
-/// The name of the function at `address`, without what is said about how it is reached, and as the documentation calls it.
+/// The name of the function at `address` as the documentation has it.
 #[must_use]
 pub fn function_at(trace: &Trace, address: RuntimeAddr) -> String {
-    let name = trace.symbol(address).map_or("", |hit| &hit.symbol.name);
+    documented(trace.symbol(address).map_or("", |hit| &hit.symbol.name)).to_owned()
+}
+
+/// A function's name without what is said about how it is reached, and as the documentation calls it.
+#[must_use]
+pub fn documented(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or_default();
     let name = name.strip_prefix("__vdso_").or_else(|| name.strip_prefix("_IO_")).unwrap_or(name);
     let name = name.trim_start_matches('_');
     let name = name.strip_suffix("_chk").unwrap_or(name);
     // Newer standards of C have some functions anew.
-    let name = name.strip_prefix("isoc99_").or_else(|| name.strip_prefix("isoc23_")).unwrap_or(name);
-    name.to_owned()
+    name.strip_prefix("isoc99_").or_else(|| name.strip_prefix("isoc23_")).unwrap_or(name)
 }
 
 impl Native {
@@ -118,6 +123,8 @@ impl Native {
         let jumped = known(&["longjmp", "siglongjmp"]).then(|| *taint.registers.general(RSI));
         let masked = self.takes_masked(taint);
         let mut outside = self.vdso;
+        // What it writes is known, if it writes anything.
+        let mut known_writes = self.vdso;
         for name in &self.names {
             if name == "syscall" {
                 // syscall(2) takes the call's number first.
@@ -127,21 +134,27 @@ impl Native {
                     let call = names::syscall(number);
                     written_by_call(&call, &shifted, result, &is_address, &mut taint.memory);
                 }
-                outside = true;
+                (outside, known_writes) = (true, true);
                 break;
             }
             if written_by_function(name, arguments, result, &mut taint.memory) {
-                outside = true;
+                (outside, known_writes) = (true, true);
                 break;
             }
         }
-        self.passes_on(masked, result, taint);
+        known_writes |= self.passes_on(masked, result, taint);
+        outside |= self.names.iter().any(|name| effects::of(name) == Effect::Brings);
         if let Some(scanned) = &self.scanned {
             let from_outside = self.names.iter().any(|name| scanned::reads_outside(name));
             outside |= from_outside;
             if from_outside || masked {
                 scanned.fill(arguments, &mut taint.memory);
             }
+            known_writes = true;
+        }
+        if (masked || outside) && !known_writes {
+            let places = arguments.iter().flatten().filter(|value| regions.is_address(**value));
+            taint.memory.doubt(places.copied());
         }
         taint.registers.ran_natively();
         let tags = result.map_or(Value::number(8), |result| regions.adopt(result));
@@ -166,14 +179,48 @@ impl Native {
         ORDER.into_iter().zip(self.arguments).take(count).any(|(register, value)| {
             let tags = taint.registers.general(register);
             let points = tags.is_shown().then_some(value).flatten().filter(|value| *value >= 0x1000);
-            tags.is_outside() || points.is_some_and(|address| taint.memory.outside_from(address) > 0)
+            // A stream holds what its own library keeps there.
+            let stream = || self.names.iter().any(|name| effects::of(name) == Effect::Stream);
+            tags.is_outside()
+                || points.is_some_and(|address| match stream() {
+                    true => taint.memory.outside_from(address) > 0,
+                    false => taint.memory.is_outside(address, 1),
+                })
         })
     }
 
-    /// What functions that copy and format leave where their first argument leads.
-    fn passes_on(&self, masked: bool, result: Option<u64>, taint: &mut Taint) {
-        let [Some(to), second, third, ..] = self.arguments else { return };
+    /// What functions leave in memory of which that is known; whether it is.
+    fn passes_on(&self, masked: bool, result: Option<u64>, taint: &mut Taint) -> bool {
+        let [first, second, third, ..] = self.arguments;
         for name in &self.names {
+            match effects::of(name) {
+                Effect::None => return true,
+                Effect::OpensMemory => taint.memory.opens_stream(),
+                Effect::Stream => return !taint.memory.has_streams(),
+                Effect::End => {
+                    if let Some(end) = second.filter(|end| masked && *end != 0) {
+                        taint.memory.fill(end, 8, Some(Tag::Outside));
+                    }
+                    return true;
+                }
+                Effect::Sorts => {
+                    let Some(((first, count), size)) = first.zip(second).zip(third) else { return false };
+                    let length = count.saturating_mul(size);
+                    if taint.memory.is_outside(first, length) {
+                        taint.memory.fill(first, length, Some(Tag::Outside));
+                    }
+                    return true;
+                }
+                Effect::Moves => {
+                    let moved = first.zip(result).filter(|(from, to)| from != to && *from != 0 && *to != 0);
+                    if let (Some((from, to)), Some(size)) = (moved, second) {
+                        taint.memory.copy(to, from, size);
+                    }
+                    return true;
+                }
+                Effect::Brings | Effect::Unknown => {}
+            }
+            let Some(to) = first else { continue };
             let text = || result.filter(|it| (*it as i64) >= 0).map_or(0, |length| length + 1);
             match name.as_str() {
                 "memcpy" | "memmove" | "mempcpy" => {
@@ -181,10 +228,14 @@ impl Native {
                         taint.memory.copy(to, from, length);
                     }
                 }
-                "strcpy" | "stpcpy" | "strncpy" | "strcat" | "strncat" => {
-                    if let Some(from) = second {
-                        let length = taint.memory.outside_from(from);
-                        taint.memory.fill(to, length, Some(Tag::Outside));
+                "strcpy" | "stpcpy" | "strncpy" => match second.map(|from| taint.memory.outside_from(from)) {
+                    Some(length @ 1..) => taint.memory.fill(to, length, Some(Tag::Outside)),
+                    // As far as that may be masked, nobody knows how long it is.
+                    _ => return !masked,
+                },
+                "calloc" => {
+                    if let (Some(block), Some(size)) = (result.filter(|block| *block != 0), second) {
+                        taint.memory.fill(block, to.saturating_mul(size), Some(Tag::Number));
                     }
                 }
                 "memset" => taint.memory.fill(to, third.unwrap_or(0), Some(Tag::Number)),
@@ -193,8 +244,9 @@ impl Native {
                 }
                 _ => continue,
             }
-            return;
+            return true;
         }
+        false
     }
 }
 
