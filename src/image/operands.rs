@@ -24,7 +24,7 @@ pub enum Access {
 pub struct Operand {
     pub access: Access,
     pub address: RuntimeAddr,
-    /// In bytes; of `xsave` and its kin what they touch in any state of the CPU.
+    /// In bytes, as [`size`] has it.
     pub size: u16,
 }
 
@@ -135,8 +135,12 @@ fn into_bit_string(instruction: &Instruction, before: &Registers) -> u64 {
     words as u64
 }
 
-/// The operand's size in bytes.
-fn size(instruction: &Instruction) -> u16 {
+/// The size in bytes of an explicit operand; of `xsave` and its kin what they touch in any state of the CPU.
+///
+/// # Signal safety
+/// A constant table.
+#[must_use]
+pub fn size(instruction: &Instruction) -> u16 {
     /// The legacy region and the header (SDM volume 1, section 13.4).
     const XSAVE_AREA: u16 = 512 + 64;
     match instruction.memory_size() {

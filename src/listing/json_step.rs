@@ -100,25 +100,35 @@ struct MemoryObject {
     address: String,
     size: u8,
     value: String,
+    /// A mask decides which elements of it the instruction touched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    masked: bool,
     /// Bytes that the instruction touched there, where those are more than `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<u64>,
 }
 
 impl MemoryObject {
-    fn new(memory: &MemoryAccess, whole: Option<u64>) -> Self {
+    fn new(memory: &MemoryAccess, masked: bool, whole: Option<u64>) -> Self {
         let mut value = String::new();
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
         hex::push_little_endian(&mut value, bytes);
         let size = memory.size;
         let whole = whole.filter(|whole| *whole > u64::from(size));
-        Self { access: word(memory.access), address: hex(memory.address.0), size, value, whole }
+        Self { access: word(memory.access), address: hex(memory.address.0), size, value, masked, whole }
     }
 
-    fn stable(memory: &StableAccess, whole: Option<u64>) -> Self {
+    fn stable(memory: &StableAccess, masked: bool, whole: Option<u64>) -> Self {
         let StableAccess { access, size, address, value } = memory;
         let whole = whole.filter(|whole| *whole > u64::from(*size));
-        Self { access: word(*access), address: address.clone(), size: *size, value: value.clone(), whole }
+        Self {
+            access: word(*access),
+            address: address.clone(),
+            size: *size,
+            value: value.clone(),
+            masked,
+            whole,
+        }
     }
 }
 
@@ -185,8 +195,10 @@ impl<'a> StepLine<'a> {
         });
         let flags = stable.filter(|it| !it.flags.is_empty()).map(|it| FlagMap(it.flags.clone()));
         let whole = operand_extent::whole(row);
-        let own = || step.memory.iter().map(|it| MemoryObject::new(it, whole)).collect();
-        let words = |it: &StableRow| it.memory.iter().map(|it| MemoryObject::stable(it, whole)).collect();
+        let masked = code.instruction.as_ref().is_some_and(operand_extent::is_masked);
+        let own = || step.memory.iter().map(|it| MemoryObject::new(it, masked, whole)).collect();
+        let words =
+            |it: &StableRow| it.memory.iter().map(|it| MemoryObject::stable(it, masked, whole)).collect();
         let (late, expected) = match step.verdict {
             Verdict::Skid(late) => (Some(late), None),
             Verdict::Unexplained { expected } if stable.is_none() => (None, Some(hex(expected.0))),

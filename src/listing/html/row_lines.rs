@@ -6,7 +6,7 @@
 //!   empty fields at the end are. `before` are registers that changed unseen since the last step, `after` those that the
 //!   step changed, `?` where they are not known; both as `index=value`, 16 for the flags (in stable listings with
 //!   those that are not known from bit 16 on). Memory is
-//!   `access size@address=value`. `more` is an object: `x` iterations, `w` bytes of a cut operand in all, `s` system call, `a` arrow, `m` the mark behind the
+//!   `access size@address=value`. `more` is an object: `x` iterations, `w` bytes of a cut operand in all, `e` where a mask chooses elements, `s` system call, `a` arrow, `m` the mark behind the
 //!   number, `b` a verdict that is not as expected, `v` remarks, `t` strings that registers point to, by index.
 //!
 //! Values are hexadecimal without a prefix, or in stable listings `$` and an index into the table of words; what may hold
@@ -198,6 +198,9 @@ impl<'t> RowLines<'t> {
         }
         if let Some(whole) = operand_extent::whole(row).filter(|whole| is_cut(entry, *whole)) {
             put("w", json!(whole));
+        }
+        if !entry.memory.is_empty() && row.code.instruction.as_ref().is_some_and(operand_extent::is_masked) {
+            put("e", json!(1));
         }
         if entry.syscall.is_some() {
             let mut line = Line::default();

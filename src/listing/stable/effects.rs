@@ -86,6 +86,35 @@ const BRINGING: &[&str] = &[
     "scandir",
 ];
 
+/// Functions whose result leads to what they found in their arguments, or to nothing.
+const SEARCHING: &[&str] = &[
+    "bsearch",
+    "memccpy",
+    "memchr",
+    "memmem",
+    "memrchr",
+    "rawmemchr",
+    "stpcpy",
+    "stpncpy",
+    "strcasestr",
+    "strchr",
+    "strchrnul",
+    "strpbrk",
+    "strrchr",
+    "strsep",
+    "strstr",
+    "strtok",
+    "strtok_r",
+    "wcschr",
+    "wcsstr",
+];
+
+/// Whether what lies where its arguments lead decides about the address that the function answers.
+#[must_use]
+pub fn searches(name: &str) -> bool {
+    SEARCHING.contains(&name)
+}
+
 /// What a function writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {

@@ -10,7 +10,7 @@ use super::known::Known;
 use super::operand_kinds::{general, reads, rflags, vector, writes};
 use super::regions::Regions;
 use super::scalar::Scalars;
-use super::tag::{Alignment, Tag, Value, WIDEST};
+use super::tag::{Alignment, Tag, Value};
 use super::taint::Taint;
 use super::touched::{Touched, is_secret, touched};
 use super::vectors::moved;
@@ -582,17 +582,11 @@ impl Step<'_> {
             }
         }
         for it in self.touched.iter().filter(|it| it.access != Access::Read) {
-            let mut value = Value::of(output, it.size);
             if is_masked(self.instruction) {
-                // Of the elements that it leaves out, what is there stays.
-                let there = self.memory(it, taint);
-                let both = std::array::from_fn::<_, WIDEST, _>(|i| match there.tags().get(i) {
-                    Some(Tag::Number) | None => output,
-                    Some(tag) => output.join(*tag),
-                });
-                value = Value::from_tags(both.get(..it.size).unwrap_or(&both));
+                taint.memory.write_some(it.address, it.size as u64, output);
+            } else {
+                taint.memory.write(it.address, &Value::of(output, it.size));
             }
-            taint.memory.write(it.address, &value);
         }
         if inputs == Tag::Number { Flags::Known } else { Flags::Chance }
     }

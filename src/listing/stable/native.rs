@@ -163,8 +163,11 @@ impl Native {
         if let (Some((_, length)), Some(result)) = (leading, result.filter(|_| address)) {
             taint.memory.fill(result, *length, Some(Tag::Outside));
         }
-        // A jump gives what it was told (longjmp(3)); and where something lies tells nothing about what it was made from.
-        let tags = if !address && (outside || masked) { Value::of(Tag::Outside, 8) } else { tags };
+        let found = masked && self.names.iter().any(|name| effects::searches(name));
+        // A jump gives what it was told (longjmp(3)); and where something lies tells nothing about what it was made from, unless
+        // it was looked for.
+        let by_chance = found || !address && (outside || masked);
+        let tags = if by_chance { Value::of(Tag::Outside, 8) } else { tags };
         taint.registers.set_general(RAX, jumped.unwrap_or(tags));
         taint.registers.set_vector_result(if outside || masked { Tag::Outside } else { Tag::Number });
     }
@@ -351,5 +354,54 @@ mod tests {
         let arguments = [number(libc::SYS_getrandom as u64), pointer(), number(16)];
         call("syscall", arguments, 16, &mut taint);
         assert_eq!(taint.memory.outside_from(BUFFER), 16);
+    }
+
+    const BLOCK: u64 = 0x5566_0000_1000;
+
+    /// Whether memory that nobody wrote in sight is doubtful behind these functions, given text that is masked.
+    fn doubted(names: &[&str]) -> bool {
+        let mut taint = Taint::default();
+        taint.memory.fill(BUFFER, 8, Some(Tag::Outside));
+        for name in names {
+            call(name, [pointer(), number(1), number(2)], BLOCK, &mut taint);
+        }
+        taint.memory.is_outside(BLOCK + 9, 1)
+    }
+
+    #[test]
+    fn functions_of_which_nobody_knows_what_they_write_leave_doubt() {
+        for name in ["strdup", "asprintf", "memccpy", "swab", "strcat", "getline", "work", ""] {
+            assert!(doubted(&[name]), "{name}");
+        }
+        for name in ["strlen", "puts", "fputs", "atoi", "free", "memcpy", "read", "strtol", "sqrt"] {
+            assert!(!doubted(&[name]), "{name}");
+        }
+        assert!(doubted(&["open_memstream", "fputs"]), "a stream on memory");
+        let mut taint = Taint::default();
+        call("work", [pointer(), number(1), number(2)], BLOCK, &mut taint);
+        assert!(!taint.memory.is_outside(BLOCK, 8), "it was given nothing that is masked");
+    }
+
+    #[test]
+    fn what_is_found_in_masked_text_lies_anywhere_in_it() {
+        let found = |name| {
+            let mut taint = Taint::default();
+            taint.memory.fill(BUFFER, 8, Some(Tag::Outside));
+            call(name, [pointer(), number(1), number(2)], BUFFER + 3, &mut taint)
+        };
+        assert!(!found("strchr") && !found("memccpy"));
+        assert!(found("strdup"), "a block of its own");
+    }
+
+    #[test]
+    fn what_is_moved_and_sorted_stays_masked() {
+        let mut taint = Taint::default();
+        taint.memory.fill(BUFFER + 4, 4, Some(Tag::Outside));
+        call("realloc", [pointer(), number(64), number(0)], BLOCK, &mut taint);
+        assert!(!taint.memory.is_outside(BLOCK, 4) && taint.memory.is_outside(BLOCK + 4, 1));
+        call("qsort", [pointer(), number(2), number(4)], 0, &mut taint);
+        assert!(taint.memory.is_outside(BUFFER, 1));
+        call("strtol", [pointer(), (BLOCK + 0x40, number(0).1), number(10)], 7, &mut taint);
+        assert_eq!(taint.memory.outside_from(BLOCK + 0x40), 8, "how far the text was a number");
     }
 }

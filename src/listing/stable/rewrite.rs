@@ -22,6 +22,7 @@ use crate::listing::code::Code;
 use crate::listing::compat_call;
 use crate::listing::kind::Kind;
 use crate::listing::leaving::Way;
+use crate::listing::operand_extent::is_masked;
 use crate::listing::strings::{self, Strings};
 use crate::listing::syscall_result;
 use crate::listing::syscall_signature::returns_address;
@@ -103,7 +104,10 @@ impl<'t> Rewrite<'t> {
             self.interrupted.last_mut().is_some_and(|it| !std::mem::replace(&mut it.entered, true));
         if let Some(before) = step.before().filter(|_| entering) {
             self.enter_handler(before.general[RSP]);
-            self.taint.registers.set_general(RDI, self.regions.adopt(before.general[RDI]));
+            // The kernel gives every handler a number and two addresses in its frame (Linux `arch/x86/kernel/signal_64.c`).
+            for register in [RDI, RSI, RDX] {
+                self.taint.registers.set_general(register, self.regions.adopt(before.general[register]));
+            }
         }
         self.depth = step.depth as usize;
         if code.kind == Kind::Call {
@@ -433,22 +437,29 @@ impl<'t> Rewrite<'t> {
                 None if instruction.is_stack_instruction() && i == last => (false, made_of[stack]),
                 None => (explicit, written.operand),
             };
-            self.access(memory, written.elsewhere, unknown, made_of)
+            let known = if is_masked(instruction) {
+                // Which of the elements it touched is not recorded: those that nobody wrote in sight may be anything.
+                let size = usize::from(memory.size);
+                self.taint.memory.read(memory.address.0, size, |_| Tag::Garbage)
+            } else {
+                Touched::recorded(memory).read(&self.taint.memory, &self.regions)
+            };
+            self.access(memory, &known, (written.elsewhere, unknown), made_of)
         })
         .collect()
     }
 
-    /// One operand: what lies `elsewhere` in every run, and by which address that is `unknown` is not said.
+    /// One operand, of whose value so much is known. What lies `elsewhere` in every run, and an address that is `unknown`, is not
+    /// said.
     fn access(
         &mut self,
         memory: &MemoryAccess,
-        elsewhere: bool,
-        unknown: bool,
+        known: &Value,
+        (elsewhere, unknown): (bool, bool),
         made_of: Option<Alignment>,
     ) -> StableAccess {
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
-        let known = Touched::recorded(memory).read(&self.taint.memory, &self.regions);
-        let value = if elsewhere { MASKED.to_owned() } else { self.operand(bytes, &known) };
+        let value = if elsewhere { MASKED.to_owned() } else { self.operand(bytes, known) };
         let address = match elsewhere || unknown {
             true => MASKED.to_owned(),
             false => self.regions.render_as(memory.address.0, made_of),

@@ -145,6 +145,19 @@ impl Shadow {
         }
     }
 
+    /// Writes values of one kind to some of those bytes: each may as well be what it was.
+    pub fn write_some(&mut self, address: u64, size: u64, written: Tag) {
+        for address in (0..size).map(|i| address.wrapping_add(i)) {
+            match self.byte(address) {
+                Some(Tag::Number) => self.set(address, Some(written)),
+                Some(tag) => self.set(address, Some(tag.join(written))),
+                // A number among bytes that nobody wrote in sight is one of those.
+                None if written == Tag::Number => {}
+                None => self.set(address, Some(written)),
+            }
+        }
+    }
+
     /// Copies what is known of memory, as memmove(3) copies bytes.
     pub fn copy(&mut self, to: u64, from: u64, size: u64) {
         let tag = |address| {

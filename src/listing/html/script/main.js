@@ -51,7 +51,7 @@ function changes(i, s = step(i)) {
       if (flags.length) words_.push(flags.join(" "));
     }
   }
-  for (const m of s.memory) words_.push(ACCESS[m.access] + " " + m.size + " [" + hex(m.address) + "]=" + hex(m.value) + (m.text ? " " + m.text : "") + (s.more.w > m.size ? " … " + m.size + " of " + s.more.w + " bytes" : ""));
+  for (const m of s.memory) words_.push(ACCESS[m.access] + " " + (s.more.e ? "up to " : "") + m.size + " [" + hex(m.address) + "]=" + hex(m.value) + (m.text ? " " + m.text : "") + (s.more.w > m.size ? " … " + m.size + " of " + s.more.w + " bytes" : ""));
   if (s.more.v) words_.push(s.more.v);
   return words_.join("  ");
 }
