@@ -115,6 +115,13 @@ pub fn searches(name: &str) -> bool {
     SEARCHING.contains(&name)
 }
 
+/// How many floating-point values a function of `math.h` takes at most.
+#[must_use]
+pub fn math_arguments(name: &str) -> Option<usize> {
+    let is_math = MATH.contains(&name) || name.strip_suffix(['f', 'l']).is_some_and(|it| MATH.contains(&it));
+    is_math.then_some(3)
+}
+
 /// What a function writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -140,14 +147,12 @@ pub enum Effect {
 #[must_use]
 pub fn of(name: &str) -> Effect {
     let plain = name.strip_suffix("_unlocked").unwrap_or(name);
-    let is_math = |name: &str| MATH.contains(&name);
-    let of_other_type = || plain.strip_suffix(['f', 'l']).is_some_and(is_math);
     match plain {
         "qsort" | "qsort_r" => Effect::Sorts,
         "realloc" => Effect::Moves,
         "strtod" | "strtof" | "strtol" | "strtold" | "strtoll" | "strtoul" | "strtoull" | "strtoimax"
         | "strtoumax" => Effect::End,
-        _ if NONE.contains(&plain) || is_math(plain) || of_other_type() => Effect::None,
+        _ if NONE.contains(&plain) || math_arguments(plain).is_some() => Effect::None,
         // Allocators of C++.
         _ if ["operator new", "operator delete", "Znw", "Zna", "Zdl", "Zda"]
             .iter()

@@ -83,6 +83,8 @@ pub struct Native {
     /// The name of the function, or the names that it goes by.
     pub names: [String; 2],
     pub arguments: [Option<u64>; 6],
+    /// How many of the vector registers hold arguments, as far as that is known.
+    pub vectors: usize,
     pub vdso: bool,
     /// An argument is a format that asks for an address.
     pub formats_address: bool,
@@ -175,6 +177,9 @@ impl Native {
     /// Whether an argument, or what lies where it leads, is from outside.
     fn takes_masked(&self, taint: &Taint) -> bool {
         if self.formats_address {
+            return true;
+        }
+        if (0..self.vectors).any(|index| taint.registers.vector_argument(index).is_outside()) {
             return true;
         }
         let arity = ARITY.iter().find(|(name, _)| self.names.iter().any(|known| known == name));
@@ -273,6 +278,7 @@ mod tests {
         let native = Native {
             names: [name.to_owned(), String::new()],
             arguments: [a, b, c, None, None, None],
+            vectors: 0,
             vdso: false,
             formats_address: false,
             scanned: None,
@@ -328,6 +334,7 @@ mod tests {
             let native = Native {
                 names: [name.to_owned(), String::new()],
                 arguments: [Some(input.0), Some(0x5000), Some(BUFFER), None, None, None],
+                vectors: 0,
                 vdso: false,
                 formats_address: false,
                 scanned: Some(Scanned::of(1, "%d")),
@@ -380,6 +387,26 @@ mod tests {
         let mut taint = Taint::default();
         call("work", [pointer(), number(1), number(2)], BLOCK, &mut taint);
         assert!(!taint.memory.is_outside(BLOCK, 8), "it was given nothing that is masked");
+    }
+
+    #[test]
+    fn floating_point_arguments_count() {
+        let mut taint = Taint::default();
+        taint.registers.set_vector_result(Tag::Outside);
+        let regions = Regions::of(&Synthetic::new().read());
+        let native = |vectors| Native {
+            names: ["sqrt".to_owned(), String::new()],
+            arguments: [None; 6],
+            vectors,
+            vdso: false,
+            formats_address: false,
+            scanned: None,
+        };
+        native(1).returns(Some(5), &regions, &mut taint);
+        assert!(!taint.registers.general(RAX).is_shown() && !taint.registers.shows_vector_result());
+        let mut taint = Taint::default();
+        native(1).returns(Some(5), &regions, &mut taint);
+        assert!(taint.registers.shows_vector_result());
     }
 
     #[test]

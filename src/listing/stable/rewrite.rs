@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use iced_x86::Mnemonic;
 
 use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
+use super::effects::math_arguments;
 use super::flow::{Flow, Written, addresses, pointer};
 use super::native::{Native, documented, function_at};
 use super::operand_kinds::general;
@@ -274,16 +275,22 @@ impl<'t> Rewrite<'t> {
                     Some(rsp) => self.taint.memory.ran_natively(rsp),
                     None => {}
                 }
+                let in_al = known.get(RAX).map(|rax| (rax & 0xff) as usize);
                 known.forget();
                 // Text that is made of an address is another one in another run.
-                let mut texts = arguments.iter().flatten().filter_map(|value| self.strings.at(*value));
-                let formats_address = texts.any(|text| text.contains("%p"));
+                let texts: Vec<_> =
+                    arguments.iter().flatten().filter_map(|value| self.strings.at(*value)).collect();
+                let formats_address = texts.iter().any(|text| text.contains("%p"));
+                // With a variable number of arguments, AL says how many are in vector registers (System V ABI, 3.2.3).
+                let formats = texts.iter().any(|text| text.contains('%'));
+                let variable = in_al.filter(|count| formats && *count <= 8).unwrap_or(0);
+                let vectors = names.iter().filter_map(|name| math_arguments(name)).max().unwrap_or(variable);
                 let scanned = names.iter().find_map(|name| scanned::format_of(name)).and_then(|at| {
                     let format = self.strings.at(arguments[at]?)?;
                     Some(Scanned::of(at, &format))
                 });
                 self.back = !vdso;
-                self.native = Some(Native { names, arguments, vdso, formats_address, scanned });
+                self.native = Some(Native { names, arguments, vectors, vdso, formats_address, scanned });
                 self.flags = 0;
             }
             Marker::Signal { .. } => {

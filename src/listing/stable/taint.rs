@@ -121,6 +121,12 @@ impl Registers {
         self.has_vector_result = true;
     }
 
+    /// The floating-point argument that a vector register holds, of at most eight (System V ABI, 3.2.3).
+    #[must_use]
+    pub fn vector_argument(&self, index: usize) -> Value {
+        self.vectors.get(index).map_or(Value::number(8), |value| value.part(0, 8))
+    }
+
     /// Whether a floating-point result can be shown: what a caller left there is none.
     #[must_use]
     pub fn shows_vector_result(&self) -> bool {
