@@ -24,7 +24,7 @@ pub fn whole(row: &StepRow) -> Option<u64> {
     (size > RECORDED).then_some(size)
 }
 
-/// Whether the instruction takes or leaves elements of its operand in memory by a mask in a register: it may touch fewer bytes than
+/// Whether the instruction takes or leaves elements of its operand in memory, or parts of the CPU's state, by a mask in a register: it may touch fewer bytes than
 /// the operand has.
 #[must_use]
 pub fn is_masked(instruction: &Instruction) -> bool {
@@ -38,6 +38,14 @@ pub fn is_masked(instruction: &Instruction) -> bool {
             | M::Vmaskmovpd
             | M::Vpmaskmovd
             | M::Vpmaskmovq
+            | M::Xrstor
+            | M::Xrstor64
+            | M::Xsave
+            | M::Xsave64
+            | M::Xsavec
+            | M::Xsavec64
+            | M::Xsaveopt
+            | M::Xsaveopt64
     );
     by_register || instruction.op_mask() != Register::None
 }

@@ -153,6 +153,8 @@ pub fn of(name: &str) -> Effect {
         "strtod" | "strtof" | "strtol" | "strtold" | "strtoll" | "strtoul" | "strtoull" | "strtoimax"
         | "strtoumax" => Effect::End,
         _ if NONE.contains(&plain) || math_arguments(plain).is_some() => Effect::None,
+        // Signal sets, threads and semaphores are their own.
+        _ if ["sig", "pthread_", "sem_"].iter().any(|it| plain.starts_with(it)) => Effect::None,
         // Allocators of C++.
         _ if ["operator new", "operator delete", "Znw", "Zna", "Zdl", "Zda"]
             .iter()

@@ -33,6 +33,8 @@ pub struct Written {
     pub elsewhere: bool,
     /// How often it was repeated differs by run.
     pub times: bool,
+    /// General registers that held no address every run can name, a bit each, though it may lead to what is known.
+    pub unnamed: u16,
     /// What the address of its explicit operand is made of.
     pub operand: Option<Alignment>,
 }
@@ -127,7 +129,8 @@ impl Flow {
                 elsewhere: addresses(instruction).any(|it| taint.registers.read(it).is_outside()),
             };
             let explicit = step.has_memory().then(|| step.lea(taint).as_address()).flatten();
-            Written { operand: explicit, ..step.run(entry.count, taint) }
+            let unnamed = taint.registers.unnamed();
+            Written { operand: explicit, unnamed, ..step.run(entry.count, taint) }
         };
         match change {
             Some(change) => self.known.seen(&change.after),

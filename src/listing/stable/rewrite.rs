@@ -159,7 +159,7 @@ impl<'t> Rewrite<'t> {
         row.unknown_flags.1 = self.taint.registers.flags;
         let returns = step.syscall.as_ref().is_none_or(|call| syscall_result::result(call).is_some());
         let Some(change) = change.filter(|_| returns) else {
-            row.memory = self.memory(step, code, &written, (before, &made_of));
+            row.memory = self.memory(step, code, &written, &made_of);
             return row;
         };
         let (rsp, moved) = (change.after.general[RSP], stack_move(code));
@@ -173,7 +173,7 @@ impl<'t> Rewrite<'t> {
         row.registers.extend(self.registers(change, (before, &made_of), &written, moved));
         row.flags = self.flags(change, &written);
         row.rflags.1 = self.flags;
-        row.memory = self.memory(step, code, &written, (before, &made_of));
+        row.memory = self.memory(step, code, &written, &made_of);
         row
     }
 
@@ -428,10 +428,10 @@ impl<'t> Rewrite<'t> {
         step: &StepEntry,
         code: &Code,
         written: &Written,
-        (unknown, made_of): (u16, &[Option<Alignment>; 16]),
+        made_of: &[Option<Alignment>; 16],
     ) -> Vec<StableAccess> {
         let Some(instruction) = &code.instruction else { return Vec::new() };
-        let is_unknown = |index: usize| unknown >> index & 1 != 0;
+        let is_unknown = |index: usize| written.unnamed >> index & 1 != 0;
         let kinds = (0..instruction.op_count()).map(|i| instruction.op_kind(i));
         let pointers: Vec<usize> = kinds.filter_map(pointer).collect();
         let stack = if instruction.mnemonic() == Mnemonic::Leave { RBP } else { RSP };
