@@ -19,7 +19,7 @@ use crate::image::memory::OwnMemory;
 use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
 use crate::image::restartable::restartable_sections;
-use crate::image::symbols::SymbolTable;
+use crate::image::symbols::{Symbol, SymbolTable};
 use crate::image::unwind::covered;
 use crate::record::control::Into;
 
@@ -123,10 +123,8 @@ impl Survey {
     fn at(&self, pattern: u32, entry: RuntimeAddr) -> Option<FoundFunction> {
         let (module, table) = self.modules.known.iter().zip(&self.tables).find(|(m, _)| m.contains(entry))?;
         let symbol = table.at(module.elf_address(entry)).map(|(symbol, _)| symbol);
-        let whole = symbol.map(|s| s.range()).unwrap_or_else(|| {
-            let at = module.elf_address(entry);
-            at..ElfAddr(at.0 + 1)
-        });
+        let at = module.elf_address(entry);
+        let whole = symbol.map_or_else(|| at..ElfAddr(at.0 + 1), Symbol::range);
         Some(FoundFunction {
             pattern,
             entry,

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn constants_and_the_callers_frames_are_beyond_doubt() {
-        let mut doubts = Doubts::new([0x1000..0x2000].into());
+        let mut doubts = Doubts::new([0x1000..0x2000, 0xa000..0xb000].into());
         doubts.begin_call(0x8000..0x9000);
         assert!(!doubts.is_doubtful(0x5000));
         doubts.begin();

@@ -195,7 +195,7 @@ fn an_address_made_of_what_is_masked_is_masked() {
         // lea rbx,[rsp-0x80]; and rbx,-64; mov byte ptr [rbx+1],5
         program.execute(&[0x48, 0x8d, 0x5c, 0x24, 0x80], |r| r.general[RBX] = run.rsp - 0x80);
         program.execute(&[0x48, 0x83, 0xe3, 0xc0], |r| r.general[RBX] &= !63);
-        let aligned = run.rsp - 0x80 & !63;
+        let aligned = (run.rsp - 0x80) & !63;
         program.touch(&[0xc6, 0x43, 1, 5], memory(Access::Write, aligned + 1, 1, &[5]), |_| {});
     });
     assert!(text.contains("write 1 [?]=0x5"), "{text}");
