@@ -5,6 +5,7 @@ use overstep::image::elf::{Elf, Kind};
 use overstep::image::elf_symbols::SymbolKind;
 use overstep::image::function::{FunctionPattern, find, find_at, nearest};
 use overstep::image::symbols::{Symbol, SymbolTable};
+use overstep::image::unwind::covered;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,6 +85,9 @@ fn stubs_are_named_after_what_they_call() {
     for (name, flags) in [
         ("lazy", &["-O1", "-Wl,-z,lazy"][..]),
         ("now", &["-O1", "-Wl,-z,now"]),
+        // Nothing is exported, so that the hash table knows of no symbol.
+        ("fixed", &["-O1", "-no-pie", "-Wl,--hash-style=gnu"]),
+        ("fixed-sysv", &["-O1", "-no-pie", "-Wl,--hash-style=sysv"]),
         ("cet", &["-O1", "-fcf-protection=full", "-Wl,-z,ibtplt"]),
         ("static-pie", &["-O1", "-static-pie"]),
     ] {
@@ -281,5 +285,20 @@ fn damage_is_an_error_and_never_a_panic() {
             bytes[at] = if next() & 1 == 0 { 0xff } else { next() as u8 };
         }
         read_all(bytes);
+    }
+}
+
+#[test]
+fn unwind_information_bounds_functions_without_symbols() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, flags) in [("pie", &["-O1"][..]), ("fixed", &["-O1", "-no-pie"])] {
+        let Some(path) = compile(directory.path(), name, PROGRAM, flags) else { return };
+        let (_, table) = table(&path);
+        let gcd = named(&table, "gcd").range();
+        assert!(Command::new("strip").arg(&path).status().unwrap().success());
+        let stripped = Elf::open(&path).unwrap();
+        assert_eq!(covered(&stripped, gcd.start), Some(gcd.clone()), "{name}");
+        assert_eq!(covered(&stripped, ElfAddr(gcd.end.0 - 1)), Some(gcd.clone()), "{name}: in its middle");
+        assert_eq!(covered(&stripped, ElfAddr(1)), None);
     }
 }

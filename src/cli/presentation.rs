@@ -178,6 +178,11 @@ impl Presentation {
         if matches!(self.format, Format::Csv | Format::Json) {
             notices.extend(damage(trace)?);
         }
+        if self.columns.contains(&Column::Memory) && !trace.header.memory {
+            notices.push(
+                "the column `memory` is empty: operands were not recorded; trace with --memory".to_owned(),
+            );
+        }
         notices.iter().for_each(|notice| stderr::say(notice));
         summary
     }

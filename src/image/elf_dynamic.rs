@@ -51,12 +51,16 @@ impl Dynamic {
         slice(file, self.offset(DT_STRTAB)?, self.value(DT_STRSZ)?)
     }
 
-    /// Every dynamic symbol; their number is known only by the hash tables.
+    /// Every dynamic symbol, as far as anything says how many there are: the hash tables, and relocations by index. A GNU table
+    /// knows of no undefined symbol behind the defined ones, and of none at all where nothing is defined (binutils
+    /// `bfd/elflink.c`): an executable that exports nothing.
     pub(super) fn symbols<'a>(&self, file: &'a [u8]) -> Option<Symtab<'a>> {
-        let count = self.symbol_count(file)?;
-        let size = count.checked_mul(Sym::size(self.context.container) as u64)?;
-        let table = slice(file, self.offset(DT_SYMTAB)?, size)?;
-        Symtab::parse(table, 0, usize::try_from(count).ok()?, self.context).ok()
+        let relocations = self.relocations(file);
+        let indices = relocations.iter().flat_map(|section| section.iter().map(|it| it.r_sym as u64 + 1));
+        let hashed = self.symbol_count(file);
+        // A damaged relocation may have any index.
+        let counts = [hashed.into_iter().chain(indices).max(), hashed];
+        counts.into_iter().flatten().find_map(|count| self.first_symbols(file, count))
     }
 
     /// The relocations of the PLT's slots, then all others; only RELA, as x86_64 has no other.
@@ -65,6 +69,12 @@ impl Dynamic {
         let bytes =
             tables.iter().filter_map(|&(start, size)| slice(file, self.offset(start)?, self.value(size)?));
         bytes.filter_map(|b| RelocSection::parse(b, 0, b.len(), true, self.context).ok()).collect()
+    }
+
+    fn first_symbols<'a>(&self, file: &'a [u8], count: u64) -> Option<Symtab<'a>> {
+        let size = count.checked_mul(Sym::size(self.context.container) as u64)?;
+        let table = slice(file, self.offset(DT_SYMTAB)?, size)?;
+        Symtab::parse(table, 0, usize::try_from(count).ok()?, self.context).ok()
     }
 
     fn symbol_count(&self, file: &[u8]) -> Option<u64> {

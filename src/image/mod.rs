@@ -31,3 +31,4 @@ pub mod slots;
 pub mod static_successor;
 pub mod successor;
 pub mod symbols;
+pub mod unwind;

@@ -1,11 +1,11 @@
 //! The memory that an instruction touches, listed without allocating.
 
 use super::access_table;
-use super::effective::address;
+use super::effective::{address, general_value};
 use super::memory::Memory;
 use crate::address::RuntimeAddr;
 use crate::registers::{RAX, RBP, RSP, Registers};
-use iced_x86::{Code, Instruction, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Code, Instruction, MemorySize, Mnemonic, OpAccess, OpKind, Register};
 
 /// Memory operands that an instruction can have: two of its own and the stack.
 pub const CAPACITY: usize = 4;
@@ -24,7 +24,7 @@ pub enum Access {
 pub struct Operand {
     pub access: Access,
     pub address: RuntimeAddr,
-    /// In bytes; 0 where it depends on the CPU's state (`xsave` and its kin).
+    /// In bytes, as [`size`] has it.
     pub size: u16,
 }
 
@@ -100,8 +100,8 @@ fn explicit(instruction: &Instruction, before: &Registers, memory: &impl Memory,
         // Gathers have a vector register for index: no single address.
         match address(instruction, kind, before, memory) {
             Some(at) => {
-                let at = at.plus(popped_first(instruction));
-                found.push(access, at, instruction.memory_size().size() as u16);
+                let at = at.plus(popped_first(instruction)).plus(into_bit_string(instruction, before));
+                found.push(access, at, size(instruction));
             }
             None => found.complete = false,
         }
@@ -115,6 +115,37 @@ fn popped_first(instruction: &Instruction) -> u64 {
             instruction.stack_pointer_increment() as u64
         }
         _ => 0,
+    }
+}
+
+/// What the number of a bit adds that is in a register: `bt [m],r` and its kin take memory for a string of bits in words of the
+/// operand's size, which reaches to both sides (SDM volume 2, BT; volume 1, section 4.6.4).
+fn into_bit_string(instruction: &Instruction, before: &Registers) -> u64 {
+    let tests_bit =
+        matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc);
+    if !tests_bit || instruction.op1_kind() != OpKind::Register {
+        return 0;
+    }
+    let bit = general_value(before, instruction.op1_register()).unwrap_or(0);
+    let words = match instruction.memory_size().size() {
+        2 => i64::from(bit as i16) >> 4 << 1,
+        4 => i64::from(bit as i32) >> 5 << 2,
+        _ => (bit as i64) >> 6 << 3,
+    };
+    words as u64
+}
+
+/// The size in bytes of an explicit operand; of `xsave` and its kin what they touch in any state of the CPU.
+///
+/// # Signal safety
+/// A constant table.
+#[must_use]
+pub fn size(instruction: &Instruction) -> u16 {
+    /// The legacy region and the header (SDM volume 1, section 13.4).
+    const XSAVE_AREA: u16 = 512 + 64;
+    match instruction.memory_size() {
+        MemorySize::Xsave | MemorySize::Xsave64 => XSAVE_AREA,
+        size => size.size() as u16,
     }
 }
 
@@ -181,12 +212,16 @@ mod tests {
     /// (access, address, size) of each operand, with rax 0x100, rcx 3, rbx 0x200, rsp 0x8000, rbp 0x9000,
     /// rsi 0x300, rdi 0x400.
     fn of(bytes: &[u8]) -> Vec<(Access, u64, u16)> {
+        let values =
+            [(RAX, 0x100), (RCX, 3), (RBX, 0x200), (RSP, 0x8000), (RBP, 0x9000), (RSI, 0x300), (RDI, 0x400)];
+        of_registers(bytes, &values)
+    }
+
+    fn of_registers(bytes: &[u8], values: &[(usize, u64)]) -> Vec<(Access, u64, u16)> {
         warm_up();
         let mut before = Registers::default();
-        for (register, value) in
-            [(RAX, 0x100), (RCX, 3), (RBX, 0x200), (RSP, 0x8000), (RBP, 0x9000), (RSI, 0x300), (RDI, 0x400)]
-        {
-            before.general[register] = value;
+        for (register, value) in values {
+            before.general[*register] = *value;
         }
         let instruction = decode(bytes, RuntimeAddr(0x1000), Vendor::Intel).unwrap();
         let found = operands(&instruction, &before, &OwnMemory::new());
@@ -242,6 +277,35 @@ mod tests {
         assert_eq!(of(&[0xad]), [(Read, 0x300, 4)]);
         assert_eq!(of(&[0xf2, 0xae]), [(Read, 0x400, 1)]);
         assert_eq!(of(&[0xa6]), [(Read, 0x300, 1), (Read, 0x400, 1)]);
+    }
+
+    #[test]
+    fn a_bit_in_a_register_reaches_beyond_the_operand() {
+        use Access::{Read, ReadWrite};
+        let of = |bytes: &[u8], bit: i64| of_registers(bytes, &[(RBX, 0x200), (RAX, bit as u64)]);
+        // bts [rbx],rax; bt [rbx],eax; bt [rbx],ax; bt qword ptr [rbx],70
+        assert_eq!(of(&[0x48, 0x0f, 0xab, 0x03], 1000), [(ReadWrite, 0x200 + 120, 8)]);
+        assert_eq!(of(&[0x48, 0x0f, 0xab, 0x03], 63), [(ReadWrite, 0x200, 8)]);
+        assert_eq!(of(&[0x48, 0x0f, 0xa3, 0x03], -1), [(Read, 0x200 - 8, 8)]);
+        assert_eq!(of(&[0x0f, 0xa3, 0x03], -33), [(Read, 0x200 - 8, 4)]);
+        assert_eq!(of(&[0x0f, 0xa3, 0x03], 1 << 32 | 64), [(Read, 0x200 + 8, 4)], "32 bits of it");
+        assert_eq!(of(&[0x66, 0x0f, 0xa3, 0x03], -9), [(Read, 0x200 - 2, 2)]);
+        assert_eq!(of(&[0x48, 0x0f, 0xba, 0x23, 70], 1000), [(Read, 0x200, 8)], "an immediate stays inside");
+    }
+
+    #[test]
+    fn the_state_of_the_cpu_has_a_size_in_any_case() {
+        // fxsave, xrstor, xsave, xsave64, xsavec
+        let cases: [(&[u8], u16); 5] = [
+            (&[0x0f, 0xae, 0x03], 512),
+            (&[0x0f, 0xae, 0x2b], 576),
+            (&[0x0f, 0xae, 0x23], 576),
+            (&[0x48, 0x0f, 0xae, 0x23], 576),
+            (&[0x0f, 0xc7, 0x23], 576),
+        ];
+        for (bytes, size) in cases {
+            assert!(matches!(of(bytes)[..], [(_, 0x200, found)] if found == size), "{bytes:x?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::line::Line;
 use super::palette::Palette;
 use super::place::Place;
 use super::rows::StepRow;
+use super::stable::MASKED;
 use super::strings::Strings;
 use super::{syscall_text, values};
 use crate::record::reader::Trace;
@@ -127,7 +128,10 @@ impl<'t> Cells<'t> {
             _ => &row.code.text,
         });
         if let Some(count) = row.entry.count {
-            line.push(" ×").push_decimal(count);
+            match &row.stable {
+                Some(stable) if stable.unknown_count => line.push(" ×").push(MASKED),
+                _ => line.push(" ×").push_decimal(count),
+            };
         }
         if let Some(arrow) = taken(row).filter(|_| self.reader != Reader::Program) {
             line.push(arrow);

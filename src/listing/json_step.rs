@@ -3,9 +3,11 @@
 use serde::Serialize;
 
 use super::changes::{self, FLAGS_NAME};
+use super::compat_call;
 use super::hex::{self, hex};
 use super::json_registers::{FlagMap, RegisterMap};
 use super::names;
+use super::operand_extent;
 use super::rows::StepRow;
 use super::source::{Frame, Location};
 use super::stable::{MASKED, StableAccess, StableRow};
@@ -38,7 +40,7 @@ pub struct StepLine<'a> {
     /// Where it leads to the code that the loader chose for a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<&'a str>,
-    count: u64,
+    count: Count,
     /// Registers at its start that the lines before do not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<RegisterMap>,
@@ -84,25 +86,49 @@ impl<'a> InlinedObject<'a> {
     }
 }
 
+/// How often an instruction was repeated.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Count {
+    Known(u64),
+    Masked(&'static str),
+}
+
 #[derive(Serialize)]
 struct MemoryObject {
     access: &'static str,
     address: String,
     size: u8,
     value: String,
+    /// A mask decides which elements of it the instruction touched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    masked: bool,
+    /// Bytes that the instruction touched there, where those are more than `size`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<u64>,
 }
 
 impl MemoryObject {
-    fn new(memory: &MemoryAccess) -> Self {
+    fn new(memory: &MemoryAccess, masked: bool, whole: Option<u64>) -> Self {
         let mut value = String::new();
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
         hex::push_little_endian(&mut value, bytes);
-        Self { access: word(memory.access), address: hex(memory.address.0), size: memory.size, value }
+        let size = memory.size;
+        let whole = whole.filter(|whole| *whole > u64::from(size));
+        Self { access: word(memory.access), address: hex(memory.address.0), size, value, masked, whole }
     }
 
-    fn stable(memory: &StableAccess) -> Self {
+    fn stable(memory: &StableAccess, masked: bool, whole: Option<u64>) -> Self {
         let StableAccess { access, size, address, value } = memory;
-        Self { access: word(*access), address: address.clone(), size: *size, value: value.clone() }
+        let whole = whole.filter(|whole| *whole > u64::from(*size));
+        Self {
+            access: word(*access),
+            address: address.clone(),
+            size: *size,
+            value: value.clone(),
+            masked,
+            whole,
+        }
     }
 }
 
@@ -118,6 +144,9 @@ const fn word(access: Access) -> &'static str {
 struct SyscallObject {
     number: u64,
     name: String,
+    /// Of a call by another table than that of 64-bit programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    abi: Option<&'static str>,
     arguments: Vec<String>,
     /// Absent for a call that did not come back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +166,8 @@ impl SyscallObject {
         let used = super::syscall_arity::arguments(call.number);
         let result = syscall_result::result(call);
         Self {
-            number: call.number,
+            number: compat_call::number(call.number).unwrap_or(call.number),
+            abi: compat_call::number(call.number).map(|_| "i386"),
             name: names::syscall(call.number).into_owned(),
             arguments: call.arguments.iter().take(used).map(|&argument| hex(argument)).collect(),
             result: result.map(hex),
@@ -164,8 +194,11 @@ impl<'a> StepLine<'a> {
             RegisterMap(general.chain(flags).collect())
         });
         let flags = stable.filter(|it| !it.flags.is_empty()).map(|it| FlagMap(it.flags.clone()));
-        let own = || step.memory.iter().map(MemoryObject::new).collect();
-        let words = |it: &StableRow| it.memory.iter().map(MemoryObject::stable).collect();
+        let whole = operand_extent::whole(row);
+        let masked = code.instruction.as_ref().is_some_and(operand_extent::is_masked);
+        let own = || step.memory.iter().map(|it| MemoryObject::new(it, masked, whole)).collect();
+        let words =
+            |it: &StableRow| it.memory.iter().map(|it| MemoryObject::stable(it, masked, whole)).collect();
         let (late, expected) = match step.verdict {
             Verdict::Skid(late) => (Some(late), None),
             Verdict::Unexplained { expected } if stable.is_none() => (None, Some(hex(expected.0))),
@@ -190,7 +223,10 @@ impl<'a> StepLine<'a> {
             differs_from_file: step.differs_from_file,
             text: stable.and_then(|it| it.instruction.as_deref()).unwrap_or(&code.text),
             chosen: row.chosen.as_deref(),
-            count: step.count.unwrap_or(1),
+            count: match stable {
+                Some(stable) if stable.unknown_count => Count::Masked(MASKED),
+                _ => Count::Known(step.count.unwrap_or(1)),
+            },
             before: unseen.filter(|_| stable.is_none()),
             regs,
             flags,

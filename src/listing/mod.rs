@@ -6,6 +6,7 @@ mod cells;
 mod changes;
 mod code;
 pub mod column;
+mod compat_call;
 #[cfg(test)]
 mod contract;
 pub mod csv;

@@ -2,12 +2,20 @@
 
 use std::borrow::Cow;
 
+use super::compat_call;
 use crate::record::control::{Delivery, Engine, StepMode};
 use crate::record::verdict::Verdict;
 
-/// A system call's name (`write`), or `syscall_N` where this version knows none.
+/// A system call's name (`write`), or `syscall_N` where this version knows none; of one by the table of 32-bit programs
+/// `i386_syscall_N`.
 #[must_use]
 pub fn syscall(number: u64) -> Cow<'static, str> {
+    if let Some(number) = compat_call::number(number) {
+        return match usize::try_from(number).ok().and_then(syscalls::x86::Sysno::new) {
+            Some(call) => Cow::Borrowed(call.name()),
+            None => Cow::Owned(format!("i386_syscall_{number}")),
+        };
+    }
     match usize::try_from(number).ok().and_then(syscalls::Sysno::new) {
         Some(call) => Cow::Borrowed(call.name()),
         None => Cow::Owned(format!("syscall_{number}")),

@@ -1,6 +1,9 @@
 //! How much memory an instruction touched, where a row holds the beginning of it only.
 
+use iced_x86::{Instruction, Mnemonic, Register};
+
 use super::rows::StepRow;
+use crate::image::operands;
 
 /// Bytes of an operand that a trace holds at most (`docs/trace-format.md`).
 const RECORDED: u64 = 64;
@@ -10,12 +13,41 @@ const RECORDED: u64 = 64;
 #[must_use]
 pub fn whole(row: &StepRow) -> Option<u64> {
     let instruction = row.code.instruction.as_ref()?;
-    let size = instruction.memory_size().size() as u64;
+    let size = u64::from(operands::size(instruction));
     let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     if repeated && instruction.is_string_instruction() {
+        if row.stable.as_ref().is_some_and(|stable| stable.unknown_count) {
+            return None;
+        }
         return Some(size.saturating_mul(row.entry.count?));
     }
     (size > RECORDED).then_some(size)
+}
+
+/// Whether the instruction takes or leaves elements of its operand in memory, or parts of the CPU's state, by a mask in a register: it may touch fewer bytes than
+/// the operand has.
+#[must_use]
+pub fn is_masked(instruction: &Instruction) -> bool {
+    use Mnemonic as M;
+    let by_register = matches!(
+        instruction.mnemonic(),
+        M::Maskmovq
+            | M::Maskmovdqu
+            | M::Vmaskmovdqu
+            | M::Vmaskmovps
+            | M::Vmaskmovpd
+            | M::Vpmaskmovd
+            | M::Vpmaskmovq
+            | M::Xrstor
+            | M::Xrstor64
+            | M::Xsave
+            | M::Xsave64
+            | M::Xsavec
+            | M::Xsavec64
+            | M::Xsaveopt
+            | M::Xsaveopt64
+    );
+    by_register || instruction.op_mask() != Register::None
 }
 
 #[cfg(test)]
@@ -45,12 +77,21 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_chooses_elements() {
+        // vpmaskmovd [rax],ymm1,ymm2; vmovdqu32 [rax]{k1},zmm0; vmovdqu [rax],ymm0
+        assert!(listed(&[0xc4, 0xe2, 0x75, 0x8e, 0x10], 32, None).contains("write up to 32 "));
+        assert!(listed(&[0x62, 0xf1, 0x7e, 0x49, 0x7f, 0x00], 64, None).contains("write up to 64 "));
+        assert!(listed(&[0xc5, 0xfe, 0x7f, 0x00], 32, None).contains("write 32 "));
+    }
+
+    #[test]
     fn what_is_left_out_is_said() {
         // rep movsb, rep stosq, fxsave [rax], mov [rax],ecx
         assert!(listed(&[0xf3, 0xa4], 1, Some(100)).contains("=0x0 … 1 of 100 bytes"));
         assert!(!listed(&[0xf3, 0x48, 0xab], 8, Some(1)).contains(" of "));
         assert!(!listed(&[0xf3, 0xa4], 1, Some(0)).contains("write"), "it did not run");
         assert!(listed(&[0x0f, 0xae, 0x00], 64, None).contains(" … 64 of 512 bytes"));
+        assert!(listed(&[0x0f, 0xae, 0x20], 64, None).contains(" … 64 of 576 bytes"), "xsave");
         assert!(!listed(&[0x89, 0x08], 4, None).contains(" of "));
     }
 }

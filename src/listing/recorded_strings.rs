@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::names;
-use super::strings::escaped;
+use super::strings::{SHOWN, escaped};
 use super::syscall_arity;
 use super::syscall_signature::{Argument, argument};
 use crate::record::marker::Marker;
@@ -13,6 +13,8 @@ use crate::record::step::Syscall;
 
 /// Words of memory kept; a trace that touches more begins anew.
 const KEPT: usize = 1 << 20;
+/// Bytes of which a row shows the beginning only, whatever they are.
+const ENOUGH: usize = 4 * SHOWN + 1;
 /// The longest string that is put together; PATH_MAX (Linux `include/uapi/linux/limits.h`).
 const LONGEST: u64 = 4096;
 
@@ -64,25 +66,31 @@ impl RecordedStrings {
             }
             let bytes = match argument(&name, index) {
                 Argument::Text => self.string(start),
-                Argument::Bytes if length <= LONGEST => {
-                    (start..start.checked_add(length)?).map(|at| self.byte(at)).collect()
-                }
+                Argument::Bytes => self.buffer(start, length),
                 _ => None,
             };
             Some(escaped(&bytes?).into())
         })
     }
 
-    /// The bytes from `start` up to a zero, where all of them are known.
+    /// The bytes from `start` up to a zero, where all of them are known, or as many as are shown.
     fn string(&self, start: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for address in start..start.checked_add(LONGEST)? {
-            match self.byte(address)? {
-                0 => return Some(bytes),
-                byte => bytes.push(byte),
+            match self.byte(address) {
+                Some(0) => return Some(bytes),
+                Some(byte) => bytes.push(byte),
+                None => break,
             }
         }
-        None
+        (bytes.len() >= ENOUGH).then_some(bytes)
+    }
+
+    /// The `length` bytes from `start` on, where all of them are known, or as many as are shown.
+    fn buffer(&self, start: u64, length: u64) -> Option<Vec<u8>> {
+        let addresses = start..start.checked_add(length.min(LONGEST))?;
+        let bytes: Vec<u8> = addresses.map_while(|at| self.byte(at)).collect();
+        (bytes.len() as u64 == length || bytes.len() >= ENOUGH).then_some(bytes)
     }
 
     fn byte(&self, address: u64) -> Option<u8> {
@@ -145,5 +153,19 @@ mod tests {
         let arguments = [1, 0x1000, 5, 0, 0, 0];
         let write = row(0, b"", Some(Syscall { number: libc::SYS_write as u64, arguments, result: 5 }));
         assert_eq!(strings.step(&write).unwrap()[1].as_deref(), Some("\"hello\""));
+        let long = |strings: &mut RecordedStrings, length| {
+            let call = Syscall { arguments: [1, 0x1000, length, 0, 0, 0], ..write.syscall.unwrap() };
+            strings.step(&row(0, b"", Some(call))).unwrap()[1].clone()
+        };
+        let fill = |strings: &mut RecordedStrings| {
+            for i in 0..ENOUGH as u64 {
+                strings.step(&row(0x1000 + i, b"A", None));
+            }
+        };
+        fill(&mut strings);
+        let shown = long(&mut strings, 9000).unwrap();
+        assert_eq!(*shown, *format!("\"{}…\"", "A".repeat(SHOWN)), "as a long path is");
+        strings.step(&row(0x1000, b"AAAA", None));
+        assert_eq!(long(&mut strings, 300), None, "more would be shown than is known");
     }
 }

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use super::by_call::{ByCall, call_of, thread_of};
 use super::code::{Code, CodeTexts};
+use super::compat_call;
 use super::ending::Ending;
-use super::leaving::Leaving;
+use super::leaving::{Leaving, Way};
 use super::loops::Fold;
 use super::markers::{self, Back};
 use super::module_files::ModuleFiles;
@@ -151,7 +152,10 @@ impl<'t> Rows<'t> {
     #[inline]
     fn row(&mut self, entry: Entry) -> Row {
         match entry {
-            Entry::Step(entry) => {
+            Entry::Step(mut entry) => {
+                if let Some(call) = compat_call::of(&entry) {
+                    entry.syscall = Some(call);
+                }
                 self.summary.add_step(entry.verdict);
                 let code = self.codes.of(&entry);
                 let stable = self.rewrite.as_mut().map(|it| Box::new(it.step(&entry, &code)));
@@ -192,6 +196,7 @@ impl<'t> Rows<'t> {
     fn marker(&mut self, entry: &MarkerEntry) -> MarkerRow {
         let MarkerEntry { call, after, thread, marker } = *entry;
         self.summary.add_marker(&marker);
+        let mut way = Way::Straight;
         let (occasion, text) = match marker {
             Marker::Leave { rax, xmm0 } if self.open.left_without_return() => {
                 (Occasion::Discarded { rax, xmm0 }, markers::discarded(rax, xmm0))
@@ -199,7 +204,7 @@ impl<'t> Rows<'t> {
             Marker::Native { target, resume } => {
                 let back = if self.goes_on(call, thread) { Back::of(resume) } else { Back::Never };
                 let last = self.open.last.as_ref().map(|(_, address, code)| (*address, &**code));
-                let way = self.leaving.way(self.trace, last, resume);
+                way = self.leaving.way(self.trace, last, resume);
                 let text = self.native.text(self.trace, &way, target, back);
                 (Occasion::Recorded(marker), text)
             }
@@ -211,7 +216,7 @@ impl<'t> Rows<'t> {
             _ => None,
         };
         self.open.marker(&marker);
-        let stable = self.rewrite.as_mut().map(|it| it.marker(entry));
+        let stable = self.rewrite.as_mut().map(|it| it.marker(entry, &way));
         let (stable, words) = stable.map_or((None, None), |(row, words)| (Some(Box::new(row)), words));
         let mut text = words.unwrap_or(text);
         if let Some(rewrite) = &mut self.rewrite {

@@ -12,7 +12,7 @@ use crate::image::elf::Elf;
 use crate::record::reader::Trace;
 
 /// Characters of a string that a row shows.
-const SHOWN: usize = 48;
+pub(super) const SHOWN: usize = 48;
 
 /// The constants in the read-only data of a trace's modules. Memory that a program can write to is not looked at: what
 /// the file holds there is not what a pointer into it meant.

@@ -1,5 +1,7 @@
 //! How many arguments each system call takes.
 
+use super::{compat_call, names};
+
 /// One digit per call, ten calls a line, from number 0 (Linux `arch/x86/entry/syscalls/syscall_64.tbl`, and the
 /// `SYSCALL_DEFINEn` of each call).
 const FROM_0: &[u8] = b"\
@@ -50,6 +52,9 @@ pub fn arguments(number: u64) -> usize {
 /// The same where it is known.
 #[must_use]
 pub fn known(number: u64) -> Option<usize> {
+    if compat_call::number(number).is_some() {
+        return known(compat_call::twin(&names::syscall(number))?);
+    }
     let digit = |table: &[u8], start: u64| {
         let place = usize::try_from(number.checked_sub(start)?).ok()?;
         table.get(place).map(|digit| usize::from(digit - b'0'))

@@ -66,6 +66,12 @@ pub fn open(value: u64) -> String {
     words(access, rest, &OPEN).unwrap_or_default()
 }
 
+/// `O_NONBLOCK|O_CLOEXEC` of pipe2(2) and dup3(2): what open(2) calls O_RDONLY is no flag there.
+#[must_use]
+pub fn descriptor(value: u64) -> String {
+    words(None, value as u32 as i32, &OPEN).unwrap_or_else(|| "0".to_owned())
+}
+
 /// `PROT_READ|PROT_WRITE`.
 #[must_use]
 pub fn protection(value: u64) -> String {
@@ -108,6 +114,8 @@ mod tests {
         assert_eq!(open(libc::O_DIRECTORY as u64), "O_RDONLY|O_DIRECTORY");
         assert_eq!(open(3), "O_ACCMODE", "neither: only ioctl");
         assert_eq!(open(0x4000_0001), "O_WRONLY|0x40000000");
+        assert_eq!(descriptor((libc::O_NONBLOCK | libc::O_CLOEXEC) as u64), "O_NONBLOCK|O_CLOEXEC");
+        assert_eq!(descriptor(0), "0");
         assert_eq!(protection(0), "PROT_NONE");
         assert_eq!(protection(5), "PROT_READ|PROT_EXEC");
         assert_eq!(mapping(0x22), "MAP_PRIVATE|MAP_ANONYMOUS");

@@ -6,11 +6,10 @@ use crate::record::step::Syscall;
 /// an exec that did not fail. Their rows hold what rax was before.
 #[must_use]
 pub fn result(call: &Syscall) -> Option<u64> {
-    let number = i64::try_from(call.number).unwrap_or(-1);
     let failed = super::names::error(call.result).is_some();
-    let came_back = match number {
-        libc::SYS_exit | libc::SYS_exit_group | libc::SYS_rt_sigreturn => false,
-        libc::SYS_execve | libc::SYS_execveat => failed,
+    let came_back = match &*super::names::syscall(call.number) {
+        "exit" | "exit_group" | "rt_sigreturn" | "sigreturn" => false,
+        "execve" | "execveat" => failed,
         _ => true,
     };
     came_back.then_some(call.result)

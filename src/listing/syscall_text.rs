@@ -79,6 +79,7 @@ pub fn arguments(
                     text.unwrap_or_else(|| or_hex(name_of(value)))
                 }
                 Argument::Open => syscall_flags::open(value),
+                Argument::Descriptor => syscall_flags::descriptor(value),
                 Argument::Protection => syscall_flags::protection(value),
                 Argument::Mapping => syscall_flags::mapping(value),
                 Argument::Hex | Argument::Pointer => or_hex(name_of(value)),

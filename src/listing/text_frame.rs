@@ -36,17 +36,23 @@ pub fn write_header(trace: &Trace, options: &Options, out: &mut impl Write) -> i
         StepMode::Instruction => "",
         StepMode::Block => " at block ends (~ filled in between)",
     };
-    let counter = header.calibration.as_ref().filter(|counter| counter.event != Counted::Instructions);
-    let counting = counter.map_or(String::new(), |counter| format!(" counting {}", counter.event));
     writeln!(
         out,
-        "{faint}{}/{}{counting}{mode} · Linux {} · {} · overstep {}{end}",
-        names::engine(header.engine),
-        names::delivery(header.delivery),
+        "{faint}{}{mode} · Linux {} · {} · overstep {}{end}",
+        engine(trace),
         visible(&header.kernel),
         visible(&header.cpu.name),
         visible(&header.overstep),
     )
+}
+
+/// How it was stepped: `breakpoint/sigtrap`, `instructions/fasync counting branches`.
+#[must_use]
+pub fn engine(trace: &Trace) -> String {
+    let header = &trace.header;
+    let counter = header.calibration.as_ref().filter(|counter| counter.event != Counted::Instructions);
+    let counting = counter.map_or(String::new(), |counter| format!(" counting {}", counter.event));
+    format!("{}/{}{counting}", names::engine(header.engine), names::delivery(header.delivery))
 }
 
 /// What was traced: the functions as they were asked for, and the command line as a shell would take it back. Either may

@@ -62,13 +62,15 @@ pub fn push_flags(line: &mut Line, row: &StepRow, apart: usize) {
     }
 }
 
-/// `read 8 [0x7ffd1b2c3d48]=0x1`, one for each operand.
+/// `read 8 [0x7ffd1b2c3d48]=0x1`, one for each operand; `write up to 32 […]=…` where a mask decides about each element.
 pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
     let mut gap = 0;
     let whole = operand_extent::whole(row);
     if whole == Some(0) {
         return; // the registers say how often it ran: not at all
     }
+    let masked = row.code.instruction.as_ref().is_some_and(operand_extent::is_masked);
+    let up_to = if masked { "up to " } else { "" };
     let cut = |line: &mut Line, size: u8| {
         if let Some(whole) = whole.filter(|whole| *whole > u64::from(size)) {
             line.push(" … ").push_decimal(u64::from(size)).push(" of ").push_decimal(whole).push(" bytes");
@@ -76,7 +78,11 @@ pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
     };
     if let Some(stable) = &row.stable {
         for memory in &stable.memory {
-            line.spaces(gap).push(word(memory.access)).push(" ").push_decimal(u64::from(memory.size));
+            line.spaces(gap)
+                .push(word(memory.access))
+                .push(" ")
+                .push(up_to)
+                .push_decimal(u64::from(memory.size));
             line.push(" [").push(&memory.address).push("]=");
             line.style(palette.value).push(&memory.value).style(palette.end);
             cut(line, memory.size);
@@ -87,13 +93,13 @@ pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
     for memory in &row.entry.memory {
         line.spaces(gap);
         gap = 2;
-        push_access(line, palette, memory);
+        push_access(line, palette, memory, up_to);
         cut(line, memory.size);
     }
 }
 
-fn push_access(line: &mut Line, palette: &Palette, memory: &MemoryAccess) {
-    line.push(word(memory.access)).push(" ").push_decimal(u64::from(memory.size)).push(" [");
+fn push_access(line: &mut Line, palette: &Palette, memory: &MemoryAccess, up_to: &str) {
+    line.push(word(memory.access)).push(" ").push(up_to).push_decimal(u64::from(memory.size)).push(" [");
     line.push_with(|text| hex::push(text, memory.address.0)).push("]=").style(palette.value);
     let value = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
     line.push_with(|text| hex::push_little_endian(text, value));

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::address::RuntimeAddr;
+use crate::address::{ElfAddr, RuntimeAddr};
 use crate::handler::known::{CodeRange, KnownCode, KnownImage, KnownModule, KnownSymbol, TracedFunction};
 use crate::image::boundary::InstructionMap;
 use crate::image::class::Class;
@@ -20,7 +20,8 @@ use crate::image::memory::{Memory, OwnMemory};
 use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
 use crate::image::restartable::restartable_sections;
-use crate::image::symbols::SymbolTable;
+use crate::image::symbols::{Symbol, SymbolTable};
+use crate::image::unwind::covered;
 use crate::record::control::Into;
 
 /// What to look for.
@@ -118,11 +119,7 @@ impl Survey {
                 pattern: number,
                 entry: matched.symbol.address.at(module.bias),
                 name: matched.symbol.name().into_owned(),
-                ranges: matched
-                    .ranges
-                    .iter()
-                    .map(|r| r.start.at(module.bias)..r.end.at(module.bias))
-                    .collect(),
+                ranges: matched.ranges.iter().map(|range| code(module, range.clone())).collect(),
             }),
         });
         found.collect()
@@ -132,7 +129,8 @@ impl Survey {
     fn at(&self, pattern: u32, entry: RuntimeAddr) -> Option<FoundFunction> {
         let (module, table) = self.modules.known.iter().zip(&self.tables).find(|(m, _)| m.contains(entry))?;
         let symbol = table.at(module.elf_address(entry)).map(|(symbol, _)| symbol);
-        let whole = symbol.map(|s| s.range().start.at(module.bias)..s.range().end.at(module.bias));
+        let at = module.elf_address(entry);
+        let whole = symbol.map_or_else(|| at..ElfAddr(at.0 + 1), Symbol::range);
         Some(FoundFunction {
             pattern,
             entry,
@@ -140,7 +138,7 @@ impl Survey {
                 || format!("{}+{:#x}", module.name(), module.elf_address(entry).0),
                 |s| s.name().into_owned(),
             ),
-            ranges: vec![whole.unwrap_or(entry..entry.plus(1))],
+            ranges: vec![code(module, whole)],
         })
     }
 
@@ -245,6 +243,13 @@ fn is_jumper(name: &[u8]) -> bool {
     ];
     let end = name.iter().position(|byte| *byte == b'@').unwrap_or(name.len());
     name.get(..end).is_some_and(|name| NAMES.contains(&name))
+}
+
+/// Code of a module; where nothing but its first byte is known, as far as unwind information reaches.
+fn code(module: &Module, range: Range<ElfAddr>) -> Range<RuntimeAddr> {
+    let is_bare = range.end.0 <= range.start.0 + 1;
+    let whole = is_bare.then(|| covered(&module.elf, range.start)).flatten().unwrap_or(range);
+    whole.start.at(module.bias)..whole.end.at(module.bias)
 }
 
 fn is_vdso(module: &Module) -> bool {

@@ -91,6 +91,7 @@ fn source_lines_head_their_rows_or_it_is_said_why_not() {
     let remap = format!("{}={}", recorded.program.directory().display(), elsewhere.display());
     let listed = list(&recorded.trace, &["--source", "--remap", &remap]);
     assert!(listed.stdout.contains("long gcd(long a, long b)"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("a.c:4  ") && !listed.stdout.contains("moved/a.c"), "{}", listed.stdout);
     assert_eq!(listed.stderr, "");
 
     let other = Program::compile("source_lines", &GCD.replace("+ 1;", "+ 2;"), &["-g"]).unwrap();
@@ -263,4 +264,54 @@ fn an_indirect_function_is_named_with_what_was_chosen() {
     }
     let listed = list(&trace, &[]).stdout;
     assert!(listed.contains("native: strlen@plt → strlen@ifunc → "), "{listed}");
+}
+
+/// Text made of an address, copied by functions that run natively.
+const COPIES: &str = r#"
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+volatile int sink;
+__attribute__((noinline)) int f(void) {
+    char text[32], copy[64], *made, *memory;
+    size_t length;
+    snprintf(text, 32, "%p", (void *)text);
+    memcpy(copy, text, 16);
+    sink = copy[9];
+    sink = strdup(text)[9];
+    swab(text, copy + 20, 16);
+    sink = copy[29];
+    asprintf(&made, "%p", (void *)text);
+    sink = made[9];
+    FILE *stream = open_memstream(&memory, &length);
+    fprintf(stream, "%p", (void *)text);
+    fclose(stream);
+    sink = memory[9];
+    sink = getpid();
+    return sink;
+}
+int main(void) { return f() == 0; }
+"#;
+
+#[test]
+fn copies_of_what_differs_between_runs_do_not_show() {
+    const TEST: &str = "copies";
+    // Through the linkage table, through the global offset table, and where nothing is exported.
+    for link in [&[][..], &["-fno-plt"], &["-no-pie"]] {
+        let flags = [&["-O1", "-fno-builtin"], link].concat();
+        let Some(program) = Program::compile(TEST, COPIES, &flags) else { return };
+        let listed = || {
+            let trace = program.directory().join("t.ostrace");
+            again(TEST, &program, "f", &trace, &[])?;
+            Some(list(&trace, &["--stable", "--function", "f"]).stdout)
+        };
+        let (Some(one), Some(other)) = (listed(), listed()) else { return };
+        assert_eq!(one, other, "{flags:?}");
+        assert!(one.contains("strdup"), "{one}");
+        let read: Vec<_> = one.lines().filter(|line| line.contains("read 1 ")).collect();
+        assert_eq!(read.len(), 5, "{one}");
+        assert!(read.iter().all(|line| line.contains("]=?") && line.contains("→?")), "{one}");
+    }
 }

@@ -55,7 +55,7 @@ pub struct Divergence {
 pub struct Meeting {
     pub a: Item,
     pub b: Item,
-    /// Items passed on either side since they parted.
+    /// Rows passed on either side since they parted, markers left out: they have no numbers.
     pub passed_a: u64,
     pub passed_b: u64,
 }

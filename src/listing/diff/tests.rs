@@ -1,7 +1,7 @@
 //! Runs that are the same, that compute something else, and that go another way.
 
 use super::{What, compare, pair, write};
-use crate::check::synthetic::{Synthetic, THREAD};
+use crate::check::synthetic::{Synthetic, THREAD, at};
 use crate::listing::palette::Palette;
 use crate::record::marker::{LostReason, Marker};
 use crate::record::reader::Trace;
@@ -164,4 +164,25 @@ fn what_a_cut_trace_has_lost_is_no_difference() {
     assert!(compare(&whole, &cut, 3).divergence.is_none(), "{}", words(&whole, &cut));
     let listed = crate::listing::golden::text_of(&cut, &crate::listing::options::Options::default());
     assert!(listed.contains("(code not recorded)"), "{listed}");
+}
+
+#[test]
+fn markers_on_the_way_are_no_rows() {
+    let run = |detour: bool| {
+        let mut trace = Synthetic::new();
+        trace.enter(THREAD, 1, 0x1160);
+        trace.step(0x1161, |_| {}, |_| {});
+        for address in (0x1200..0x1203).filter(|_| detour) {
+            trace.registers.rip = at(address);
+            trace.step(address + 1, |_| {}, |_| {});
+            trace.marker(Marker::Native { target: at(0x1900), resume: at(address + 1) });
+        }
+        trace.registers.rip = at(0x1139);
+        (trace.registers.general[RDI], trace.registers.general[RSI]) = (48, 18);
+        trace.gcd(0x117b);
+        trace.read()
+    };
+    let result = compare(&run(true), &run(false), 3);
+    let rejoined = result.rejoined.unwrap();
+    assert_eq!((rejoined.passed_a, rejoined.passed_b), (3, 0));
 }

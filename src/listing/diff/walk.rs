@@ -35,9 +35,9 @@ struct Walk<'t> {
     context: usize,
     recent: VecDeque<Item>,
     result: Comparison,
-    /// Items passed on either side since the first difference.
+    /// Rows passed on either side since the first difference.
     since_difference: (u64, u64),
-    /// Behind the first parting, until the paths have met again: items passed on either side.
+    /// Behind the first parting, until the paths have met again: rows passed on either side.
     since_parting: Option<(u64, u64)>,
 }
 
@@ -54,9 +54,9 @@ impl Walk<'_> {
         self.met(&a, &b, differences.is_empty());
         if !differences.is_empty() {
             self.result.different += u64::from(a.is_step());
-            self.diverge(std::slice::from_ref(&a), &[b], differences);
+            self.diverge(std::slice::from_ref(&a), std::slice::from_ref(&b), differences);
         }
-        self.pass(1, 1);
+        self.pass(u64::from(a.is_step()), u64::from(b.is_step()));
         self.recent.push_back(a);
         if self.recent.len() > self.context {
             self.recent.pop_front();
@@ -86,9 +86,10 @@ impl Walk<'_> {
         self.diverge(&shown_a, &shown_b, vec![what]);
         self.result.agreed = None;
         let steps = |items: &[Item]| items.iter().filter(|item| item.is_step()).count() as u64;
-        self.result.only_a += steps(&all_a[..pass_a]);
-        self.result.only_b += steps(&all_b[..pass_b]);
-        self.pass(pass_a as u64, pass_b as u64);
+        let (steps_a, steps_b) = (steps(&all_a[..pass_a]), steps(&all_b[..pass_b]));
+        self.result.only_a += steps_a;
+        self.result.only_b += steps_b;
+        self.pass(steps_a, steps_b);
         self.a.rewind(a, pass_a);
         self.b.rewind(b, pass_b);
         if meeting.is_none() {

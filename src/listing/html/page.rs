@@ -11,7 +11,7 @@ use crate::listing::loops::Folds;
 use crate::listing::options::{Options, Values};
 use crate::listing::palette::Palette;
 use crate::listing::shown::Shown;
-use crate::listing::{names, text_frame};
+use crate::listing::text_frame;
 use crate::record::reader::Trace;
 
 const STYLE: &str = include_str!("explorer.css");
@@ -91,9 +91,8 @@ fn about(trace: &Trace, summary: &Summary, options: &Options) -> io::Result<Stri
         return Ok(figures);
     }
     Ok(format!(
-        "{figures} · {}/{} · Linux {} · {} · overstep {}",
-        names::engine(header.engine),
-        names::delivery(header.delivery),
+        "{figures} · {} · Linux {} · {} · overstep {}",
+        text_frame::engine(trace),
         header.kernel,
         header.cpu.name,
         header.overstep

@@ -6,7 +6,7 @@
 //!   empty fields at the end are. `before` are registers that changed unseen since the last step, `after` those that the
 //!   step changed, `?` where they are not known; both as `index=value`, 16 for the flags (in stable listings with
 //!   those that are not known from bit 16 on). Memory is
-//!   `access size@address=value`. `more` is an object: `x` iterations, `s` system call, `a` arrow, `m` the mark behind the
+//!   `access size@address=value`. `more` is an object: `x` iterations, `w` bytes of a cut operand in all, `e` where a mask chooses elements, `s` system call, `a` arrow, `m` the mark behind the
 //!   number, `b` a verdict that is not as expected, `v` remarks, `t` strings that registers point to, by index.
 //!
 //! Values are hexadecimal without a prefix, or in stable listings `$` and an index into the table of words; what may hold
@@ -32,11 +32,11 @@ use crate::listing::palette::Palette;
 use crate::listing::place::Place;
 use crate::listing::rows::{MarkerRow, Occasion, Row, StepRow};
 use crate::listing::source::Sources;
-use crate::listing::stable::StableAccess;
+use crate::listing::stable::{MASKED, StableAccess};
 use crate::listing::strings::{self, Strings};
 use crate::listing::{names, syscall_text};
 use crate::record::marker::Marker;
-use crate::record::reader::Trace;
+use crate::record::reader::{StepEntry, Trace};
 use crate::record::step::{Access, MemoryAccess};
 use crate::record::verdict::Verdict;
 use crate::registers::Registers;
@@ -193,7 +193,14 @@ impl<'t> RowLines<'t> {
         let mut more = Map::new();
         let mut put = |key: &str, value: Value| _ = more.insert(key.to_owned(), value);
         if let Some(count) = entry.count {
-            put("x", json!(count));
+            let unknown = row.stable.as_ref().is_some_and(|stable| stable.unknown_count);
+            put("x", if unknown { json!(MASKED) } else { json!(count) });
+        }
+        if let Some(whole) = operand_extent::whole(row).filter(|whole| is_cut(entry, *whole)) {
+            put("w", json!(whole));
+        }
+        if !entry.memory.is_empty() && row.code.instruction.as_ref().is_some_and(operand_extent::is_masked) {
+            put("e", json!(1));
         }
         if entry.syscall.is_some() {
             let mut line = Line::default();
@@ -234,6 +241,11 @@ impl<'t> RowLines<'t> {
         }
         more
     }
+}
+
+/// Whether an operand has more bytes than the row holds.
+fn is_cut(entry: &StepEntry, whole: u64) -> bool {
+    entry.memory.iter().any(|memory| u64::from(memory.size) < whole)
 }
 
 fn text(text: &str) -> String {

@@ -65,6 +65,14 @@ fn keys_and_clicks_step_through() {
     browser.wait(&format!("{about}.includes('there is no step 3 of call 7')"));
     browser.value("location.hash = '#call-1-step-9'");
     browser.wait(&format!("!{about}.includes('there is no step')"));
+    // What the page itself links to at a call's beginning.
+    browser.key("Home");
+    let beginning = browser.value(HASH);
+    browser.value("location.hash = '#call-1-step-9'");
+    browser.wait(&format!("{HERE}.startsWith('9')"));
+    browser.value(&format!("location.hash = {beginning}"));
+    browser.wait(&format!("{HERE}.startsWith('call 1')"));
+    assert!(!browser.value(about).as_str().unwrap().contains("no step"));
     assert!(browser.requested.iter().all(|url| url.starts_with("file:")), "{:?}", browser.requested);
 }
 
@@ -128,7 +136,13 @@ fn loops_and_calls_fold() {
     assert_eq!(browser.value(rows).as_u64().unwrap(), all - 5, "the five rows of gcd");
     browser.value("location.hash = '#call-1-step-8'");
     browser.wait(&format!("{HERE}.includes('call gcd')"));
+    let row = "document.querySelector('[aria-selected=true]')";
+    let says = format!("{row}.querySelector('.text').textContent.trim().startsWith('▸ call gcd')");
+    assert_eq!(browser.value(&says), true, "before the text, which may be cut off");
+    assert_eq!(browser.value(&format!("{row}.getAttribute('aria-expanded')")), "false");
+    assert_eq!(browser.value(&format!("{row}.querySelector('.text').title")), "call gcd");
     browser.key("Enter");
+    assert_eq!(browser.value(&format!("{row}.getAttribute('aria-expanded')")), "true");
     assert_eq!(browser.value(rows).as_u64().unwrap(), all, "opened at the call");
 }
 

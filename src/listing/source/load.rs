@@ -54,7 +54,9 @@ impl Sources {
         let mut names = Names::new();
         for (path, short) in shortened(&paths) {
             let remapped = remaps.iter().find_map(|remap| remap.apply(&path));
-            let shown = remapped.as_ref().map_or(short, |path| path.to_string_lossy().into_owned());
+            // A folder of this machine is no part of what the lines are called, but one beside the reader may be.
+            let beside = remapped.as_ref().filter(|path| path.is_relative());
+            let shown = beside.map_or(short, |path| path.to_string_lossy().into_owned());
             let read: Rc<Path> = remapped.unwrap_or_else(|| path.clone()).into();
             names.insert(path, (read, visible(&shown).into()));
         }

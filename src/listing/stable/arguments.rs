@@ -8,6 +8,7 @@ use crate::address::RuntimeAddr;
 use crate::check::vendor::vendor_of;
 use crate::image::decode::decode;
 use crate::listing::by_call::call_of;
+use crate::listing::compat_call;
 use crate::listing::place::file_name;
 use crate::listing::syscall_arity;
 use crate::record::marker::Marker;
@@ -34,14 +35,17 @@ pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
                 _ if seen.is_settled() => {}
                 // The dynamic linker keeps all of them for the function that it looks up, which may take fewer.
                 Entry::Step(step) if seen.began && !seen.in_linker && is_linker(trace, step.address) => {}
-                Entry::Step(StepEntry { address, bytes, syscall, .. }) => {
+                Entry::Step(step @ StepEntry { address, bytes, syscall, .. }) => {
                     if !std::mem::replace(&mut seen.began, true) {
                         seen.in_linker = is_linker(trace, *address);
                     }
                     let read =
                         || decode(bytes, *address, vendor).map_or((0, 0), |it| effect(&it, &mut factory));
                     let (mut read, written) = *effects.entry((address.0, *bytes)).or_insert_with(read);
-                    read |= syscall.as_ref().map_or(0, syscall_arguments);
+                    read |= match compat_call::of(step) {
+                        Some(call) => syscall_arguments(&call, compat_call::ARGUMENTS),
+                        None => syscall.as_ref().map_or(0, |call| syscall_arguments(call, SYSCALL_ARGUMENTS)),
+                    };
                     seen.used |= read & !seen.settled;
                     seen.settled |= read | written;
                 }
@@ -60,9 +64,9 @@ fn is_linker(trace: &Trace, address: RuntimeAddr) -> bool {
 }
 
 /// The registers that the kernel takes the call's arguments from; of a call without a name nobody knows how many.
-fn syscall_arguments(call: &Syscall) -> u16 {
+fn syscall_arguments(call: &Syscall, registers: [usize; 6]) -> u16 {
     let count = syscall_arity::known(call.number).unwrap_or(0);
-    SYSCALL_ARGUMENTS.iter().take(count).fold(0, |all, index| all | 1 << index)
+    registers.iter().take(count).fold(0, |all, index| all | 1 << index)
 }
 
 #[derive(Clone, Copy, Default)]

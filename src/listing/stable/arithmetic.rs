@@ -92,7 +92,7 @@ pub fn result(operation: Operation, one: &Value, other: &Value, operands: Operan
         And if mask & !low == 0 => (Value::number(size), Flags::Known),
         And if !mask & !low == 0 && whole.0.is_some() => (*one, Flags::Address),
         // An address still, but nobody knows how far off.
-        And if whole.0.is_some() && (mask as i64) < 0 => (Value::of(Tag::Garbage, size), Flags::Chance),
+        And if whole.0.is_some() && (mask as i64) < 0 => (Value::of(Tag::Moved, size), Flags::Chance),
         Or if mask & !low == 0 && whole.0.is_some() => (*one, Flags::Address),
         _ => (Value::of(Tag::Outside, size), Flags::Chance),
     }

@@ -1,7 +1,7 @@
 //! How one instruction carries values on.
 
 use iced_x86::{
-    ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+    ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
     UsedRegister,
 };
 
@@ -16,6 +16,7 @@ use super::touched::{Touched, is_secret, touched};
 use super::vectors::moved;
 use crate::image::class::Class;
 use crate::image::decode::warm_up;
+use crate::listing::operand_extent::is_masked;
 use crate::listing::syscall_result;
 use crate::record::reader::StepEntry;
 use crate::record::step::{Access, RegisterChange};
@@ -30,9 +31,12 @@ pub struct Written {
     pub flags: u64,
     /// Where it read or wrote differs by run.
     pub elsewhere: bool,
-    /// What the addresses of its explicit operand, and of reads and writes of string instructions are made of.
+    /// How often it was repeated differs by run.
+    pub times: bool,
+    /// General registers that held no address every run can name, a bit each, though it may lead to what is known.
+    pub unnamed: u16,
+    /// What the address of its explicit operand is made of.
     pub operand: Option<Alignment>,
-    pub strings: Option<[Option<Alignment>; 2]>,
 }
 
 /// Follows instructions.
@@ -53,6 +57,8 @@ impl Default for Flow {
 struct Step<'a> {
     instruction: &'a Instruction,
     used: &'a [UsedRegister],
+    /// How it accesses each explicit operand.
+    accesses: [OpAccess; 5],
     touched: &'a [Touched],
     change: Option<&'a RegisterChange>,
     known: &'a Known,
@@ -93,17 +99,27 @@ impl Flow {
             Written::default() // it never came back
         } else if Class::of(instruction) == Class::Syscall {
             // The kernel's answer, where it returned to, and all flags (SDM volume 2, SYSCALL).
-            for (register, tag) in [(RAX, Tag::Outside), (RCX, Tag::Number), (R11, Tag::Garbage)] {
-                taint.registers.set_general(register, Value::of(tag, 8));
+            let answer: &[_] = match instruction.mnemonic() {
+                Mnemonic::Syscall => &[(RAX, Tag::Outside), (RCX, Tag::Number), (R11, Tag::Garbage)],
+                // An interrupt keeps the other registers.
+                _ => &[(RAX, Tag::Outside)],
+            };
+            let mut registers = 0;
+            for (register, tag) in answer {
+                taint.registers.set_general(*register, Value::of(*tag, 8));
+                normalise(*register, change, regions, taint);
+                registers |= 1 << register;
             }
-            normalise(RCX, change, regions, taint);
-            Written { registers: 1 << RAX | 1 << RCX | 1 << R11, ..Written::default() }
+            Written { registers, ..Written::default() }
         } else {
             let touched = touched(instruction, entry, change, &self.known);
-            let used = self.factory.info(instruction).used_registers().to_vec();
+            let info = self.factory.info(instruction);
+            let used = info.used_registers().to_vec();
+            let accesses = std::array::from_fn(|operand| info.op_access(operand as u32));
             let step = Step {
                 instruction,
                 used: &used,
+                accesses,
                 touched: &touched,
                 change,
                 known: &self.known,
@@ -112,11 +128,9 @@ impl Flow {
                 secret: is_secret(instruction, entry, &touched, regions),
                 elsewhere: addresses(instruction).any(|it| taint.registers.read(it).is_outside()),
             };
-            let string = instruction.is_string_instruction();
-            let of = |register: usize| taint.registers.general(register).as_address();
-            let strings = string.then(|| [of(RSI), of(RDI)]);
             let explicit = step.has_memory().then(|| step.lea(taint).as_address()).flatten();
-            Written { operand: explicit, strings, ..step.run(entry.count, taint) }
+            let unnamed = taint.registers.unnamed();
+            Written { operand: explicit, unnamed, ..step.run(entry.count, taint) }
         };
         match change {
             Some(change) => self.known.seen(&change.after),
@@ -128,6 +142,7 @@ impl Flow {
 
 impl Step<'_> {
     fn run(&self, count: Option<u64>, taint: &mut Taint) -> Written {
+        let times = self.repeats_by_chance(count, taint);
         let flags = if self.instruction.is_string_instruction() {
             self.string(count, taint)
         } else {
@@ -145,8 +160,8 @@ impl Step<'_> {
                 normalise(index, self.change, self.regions, taint);
             }
         }
-        let flags = if self.leaves_flags(count) { 0 } else { self.flags(flags, taint) };
-        Written { registers, flags, elsewhere: self.elsewhere, ..Written::default() }
+        let flags = if !times && self.leaves_flags(count) { 0 } else { self.flags(flags, taint) };
+        Written { registers, flags, elsewhere: self.elsewhere, times, ..Written::default() }
     }
 
     fn flags(&self, flags: Flags, taint: &mut Taint) -> u64 {
@@ -443,12 +458,55 @@ impl Step<'_> {
         rflags(self.instruction.rflags_read()) & taint.registers.flags != 0
     }
 
-    /// Copies and fills, as many bytes as they came to. Pointers and counts move on whatever the data is.
-    fn string(&self, count: Option<u64>, taint: &mut Taint) -> Flags {
+    fn is_repeated(&self) -> bool {
+        self.instruction.has_rep_prefix() || self.instruction.has_repne_prefix()
+    }
+
+    /// Whether chance decides how often a string instruction is repeated: by its count, or by what it compares.
+    fn repeats_by_chance(&self, count: Option<u64>, taint: &Taint) -> bool {
+        if !self.instruction.is_string_instruction() || !self.is_repeated() {
+            return false;
+        }
+        !taint.registers.general(RCX).is_number() || self.compares() && self.compares_chance(count, taint)
+    }
+
+    fn compares(&self) -> bool {
         use Mnemonic as M;
+        matches!(
+            self.instruction.mnemonic(),
+            M::Scasb | M::Scasw | M::Scasd | M::Scasq | M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq
+        )
+    }
+
+    /// Whether any of the elements compared, or what they are compared with, may be others in another run.
+    fn compares_chance(&self, count: Option<u64>, taint: &Taint) -> bool {
         let size = self.instruction.memory_size().size() as u64;
-        let repeated = self.instruction.has_rep_prefix() || self.instruction.has_repne_prefix();
-        let length = size * if repeated { count.unwrap_or(1) } else { 1 };
+        let length = size.saturating_mul(if self.is_repeated() { count.unwrap_or(1) } else { 1 });
+        let pointers = (0..self.instruction.op_count()).filter_map(|i| pointer(self.instruction.op_kind(i)));
+        let mut lengths = pointers.filter_map(|index| Some((self.before(index)?, length)));
+        self.inputs(taint) != Tag::Number || lengths.any(|(at, length)| taint.memory.is_outside(at, length))
+    }
+
+    /// Copies and fills, as many bytes as they came to. Pointers and counts move on whatever the data is, unless chance
+    /// decides how far.
+    fn string(&self, count: Option<u64>, taint: &mut Taint) -> Flags {
+        let size = self.instruction.memory_size().size() as u64;
+        let length = size * if self.is_repeated() { count.unwrap_or(1) } else { 1 };
+        let by_chance = self.repeats_by_chance(count, taint);
+        let flags = self.elements(size, length, count, taint);
+        if by_chance {
+            for it in self.used.iter().filter(|it| writes(it.access())) {
+                if let Some(index) = general(it.register()).filter(|index| [RCX, RSI, RDI].contains(index)) {
+                    taint.registers.set_general(index, Value::of(Tag::Outside, 8));
+                }
+            }
+        }
+        flags
+    }
+
+    /// The elements of a string instruction: of `size` bytes, `length` in all.
+    fn elements(&self, size: u64, length: u64, count: Option<u64>, taint: &mut Taint) -> Flags {
+        use Mnemonic as M;
         let pointer = |index: usize| self.before(index);
         match self.instruction.mnemonic() {
             M::Movsb | M::Movsw | M::Movsd | M::Movsq => {
@@ -472,8 +530,8 @@ impl Step<'_> {
                 }
                 Flags::Known
             }
-            _ if self.inputs(taint) == Tag::Number => Flags::Known,
-            _ => Flags::Chance,
+            _ if self.compares_chance(count, taint) => Flags::Chance,
+            _ => Flags::Known,
         }
     }
 
@@ -482,7 +540,7 @@ impl Step<'_> {
         let mut all = Tag::Number;
         for register in self.used.iter().filter(|it| reads(it.access())).map(UsedRegister::register) {
             let stack = general(register) == Some(RSP) && self.instruction.is_stack_instruction();
-            if stack || only_addresses(self.instruction, register) {
+            if stack || self.only_addresses(register) {
                 continue;
             }
             let value = taint.registers.read(register);
@@ -494,6 +552,21 @@ impl Step<'_> {
         }
         let read = self.touched.iter().filter(|it| it.access != Access::Write);
         read.fold(all, |all, it| all.join(self.memory(it, taint).joined()))
+    }
+
+    /// Whether the register serves only to compute an address: what is loaded from there does not come from it.
+    fn only_addresses(&self, register: Register) -> bool {
+        let full = register.full_register();
+        let parts = [self.instruction.memory_base(), self.instruction.memory_index()];
+        let operand = |i: u32| {
+            self.is_register(i)
+                && self.instruction.op_register(i).full_register() == full
+                && self.accesses.get(i as usize).is_some_and(|access| reads(*access))
+        };
+        let explicit = (0..self.instruction.op_count()).any(operand);
+        let string =
+            self.instruction.is_string_instruction() && general(register).is_some_and(|index| index != RAX);
+        string || !explicit && parts.iter().any(|it| *it != Register::None && it.full_register() == full)
     }
 
     /// Everything else: what goes in decides about all that comes out.
@@ -512,7 +585,11 @@ impl Step<'_> {
             }
         }
         for it in self.touched.iter().filter(|it| it.access != Access::Read) {
-            taint.memory.write(it.address, &Value::of(output, it.size));
+            if is_masked(self.instruction) {
+                taint.memory.write_some(it.address, it.size as u64, output);
+            } else {
+                taint.memory.write(it.address, &Value::of(output, it.size));
+            }
         }
         if inputs == Tag::Number { Flags::Known } else { Flags::Chance }
     }
@@ -539,22 +616,25 @@ fn is_conditional_move(instruction: &Instruction) -> bool {
 }
 
 /// The registers that an explicit operand's address is made of.
-fn addresses(instruction: &Instruction) -> impl Iterator<Item = Register> {
+pub fn addresses(instruction: &Instruction) -> impl Iterator<Item = Register> {
     let memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
-    let parts = [instruction.memory_base(), instruction.memory_index()];
+    let bit = match instruction.mnemonic() {
+        Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc => instruction.op1_register(),
+        _ => Register::None,
+    };
+    let parts = [instruction.memory_base(), instruction.memory_index(), bit];
     let computes = memory && instruction.mnemonic() != Mnemonic::Lea;
     parts.into_iter().filter(move |it| computes && it.is_gpr())
 }
 
-/// Whether the register serves only to compute an address: what is loaded from there does not come from it.
-fn only_addresses(instruction: &Instruction, register: Register) -> bool {
-    let full = register.full_register();
-    let parts = [instruction.memory_base(), instruction.memory_index()];
-    let operand =
-        |i| instruction.op_kind(i) == OpKind::Register && instruction.op_register(i).full_register() == full;
-    let explicit = (0..instruction.op_count()).any(operand);
-    let string = instruction.is_string_instruction() && general(register).is_some_and(|index| index != RAX);
-    string || !explicit && parts.iter().any(|it| *it != Register::None && it.full_register() == full)
+/// The register that an operand of a string instruction is addressed by.
+pub const fn pointer(kind: OpKind) -> Option<usize> {
+    match kind {
+        OpKind::MemorySegRSI | OpKind::MemorySegESI | OpKind::MemorySegSI => Some(RSI),
+        OpKind::MemorySegRDI | OpKind::MemorySegEDI | OpKind::MemorySegDI => Some(RDI),
+        OpKind::MemoryESRDI | OpKind::MemoryESEDI | OpKind::MemoryESDI => Some(RDI),
+        _ => None,
+    }
 }
 
 /// Whether the instruction asks the CPU for something that differs between machines or moments.

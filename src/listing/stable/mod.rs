@@ -2,6 +2,8 @@
 
 mod arguments;
 mod arithmetic;
+mod doubt;
+mod effects;
 mod flow;
 mod known;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a function that ran out of sight has left behind.
 
 use super::arguments::ORDER;
+use super::effects::{self, Effect};
 use super::outside::{mapped_length, written_by_call, written_by_function};
 use super::regions::Regions;
 use super::scanned::{self, Scanned};
@@ -82,6 +83,8 @@ pub struct Native {
     /// The name of the function, or the names that it goes by.
     pub names: [String; 2],
     pub arguments: [Option<u64>; 6],
+    /// How many of the vector registers hold arguments, as far as that is known.
+    pub vectors: usize,
     pub vdso: bool,
     /// An argument is a format that asks for an address.
     pub formats_address: bool,
@@ -89,17 +92,21 @@ pub struct Native {
     pub scanned: Option<Scanned>,
 }
 
-/// The name of the function at `address`, without what is said about how it is reached, and as the documentation calls it.
+/// The name of the function at `address` as the documentation has it.
 #[must_use]
 pub fn function_at(trace: &Trace, address: RuntimeAddr) -> String {
-    let name = trace.symbol(address).map_or("", |hit| &hit.symbol.name);
+    documented(trace.symbol(address).map_or("", |hit| &hit.symbol.name)).to_owned()
+}
+
+/// A function's name without what is said about how it is reached, and as the documentation calls it.
+#[must_use]
+pub fn documented(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or_default();
     let name = name.strip_prefix("__vdso_").or_else(|| name.strip_prefix("_IO_")).unwrap_or(name);
     let name = name.trim_start_matches('_');
     let name = name.strip_suffix("_chk").unwrap_or(name);
     // Newer standards of C have some functions anew.
-    let name = name.strip_prefix("isoc99_").or_else(|| name.strip_prefix("isoc23_")).unwrap_or(name);
-    name.to_owned()
+    name.strip_prefix("isoc99_").or_else(|| name.strip_prefix("isoc23_")).unwrap_or(name)
 }
 
 impl Native {
@@ -118,6 +125,8 @@ impl Native {
         let jumped = known(&["longjmp", "siglongjmp"]).then(|| *taint.registers.general(RSI));
         let masked = self.takes_masked(taint);
         let mut outside = self.vdso;
+        // What it writes is known, if it writes anything.
+        let mut known_writes = self.vdso;
         for name in &self.names {
             if name == "syscall" {
                 // syscall(2) takes the call's number first.
@@ -127,21 +136,27 @@ impl Native {
                     let call = names::syscall(number);
                     written_by_call(&call, &shifted, result, &is_address, &mut taint.memory);
                 }
-                outside = true;
+                (outside, known_writes) = (true, true);
                 break;
             }
             if written_by_function(name, arguments, result, &mut taint.memory) {
-                outside = true;
+                (outside, known_writes) = (true, true);
                 break;
             }
         }
-        self.passes_on(masked, result, taint);
+        known_writes |= self.passes_on(masked, result, taint);
+        outside |= self.names.iter().any(|name| effects::of(name) == Effect::Brings);
         if let Some(scanned) = &self.scanned {
             let from_outside = self.names.iter().any(|name| scanned::reads_outside(name));
             outside |= from_outside;
             if from_outside || masked {
                 scanned.fill(arguments, &mut taint.memory);
             }
+            known_writes = true;
+        }
+        if (masked || outside) && !known_writes {
+            let places = arguments.iter().flatten().filter(|value| regions.is_address(**value));
+            taint.memory.doubt(places.copied());
         }
         taint.registers.ran_natively();
         let tags = result.map_or(Value::number(8), |result| regions.adopt(result));
@@ -150,8 +165,11 @@ impl Native {
         if let (Some((_, length)), Some(result)) = (leading, result.filter(|_| address)) {
             taint.memory.fill(result, *length, Some(Tag::Outside));
         }
-        // A jump gives what it was told (longjmp(3)); and where something lies tells nothing about what it was made from.
-        let tags = if !address && (outside || masked) { Value::of(Tag::Outside, 8) } else { tags };
+        let found = masked && self.names.iter().any(|name| effects::searches(name));
+        // A jump gives what it was told (longjmp(3)); and where something lies tells nothing about what it was made from, unless
+        // it was looked for.
+        let by_chance = found || !address && (outside || masked);
+        let tags = if by_chance { Value::of(Tag::Outside, 8) } else { tags };
         taint.registers.set_general(RAX, jumped.unwrap_or(tags));
         taint.registers.set_vector_result(if outside || masked { Tag::Outside } else { Tag::Number });
     }
@@ -161,19 +179,56 @@ impl Native {
         if self.formats_address {
             return true;
         }
+        if (0..self.vectors).any(|index| taint.registers.vector_argument(index).is_outside()) {
+            return true;
+        }
         let arity = ARITY.iter().find(|(name, _)| self.names.iter().any(|known| known == name));
         let count = arity.map_or(ORDER.len(), |(_, count)| *count);
         ORDER.into_iter().zip(self.arguments).take(count).any(|(register, value)| {
             let tags = taint.registers.general(register);
             let points = tags.is_shown().then_some(value).flatten().filter(|value| *value >= 0x1000);
-            tags.is_outside() || points.is_some_and(|address| taint.memory.outside_from(address) > 0)
+            // A stream holds what its own library keeps there.
+            let stream = || self.names.iter().any(|name| effects::of(name) == Effect::Stream);
+            tags.is_outside()
+                || points.is_some_and(|address| match stream() {
+                    true => taint.memory.outside_from(address) > 0,
+                    false => taint.memory.is_outside(address, 1),
+                })
         })
     }
 
-    /// What functions that copy and format leave where their first argument leads.
-    fn passes_on(&self, masked: bool, result: Option<u64>, taint: &mut Taint) {
-        let [Some(to), second, third, ..] = self.arguments else { return };
+    /// What functions leave in memory of which that is known; whether it is.
+    fn passes_on(&self, masked: bool, result: Option<u64>, taint: &mut Taint) -> bool {
+        let [first, second, third, ..] = self.arguments;
         for name in &self.names {
+            match effects::of(name) {
+                Effect::None => return true,
+                Effect::OpensMemory => taint.memory.opens_stream(),
+                Effect::Stream => return !taint.memory.has_streams(),
+                Effect::End => {
+                    if let Some(end) = second.filter(|end| masked && *end != 0) {
+                        taint.memory.fill(end, 8, Some(Tag::Outside));
+                    }
+                    return true;
+                }
+                Effect::Sorts => {
+                    let Some(((first, count), size)) = first.zip(second).zip(third) else { return false };
+                    let length = count.saturating_mul(size);
+                    if taint.memory.is_outside(first, length) {
+                        taint.memory.fill(first, length, Some(Tag::Outside));
+                    }
+                    return true;
+                }
+                Effect::Moves => {
+                    let moved = first.zip(result).filter(|(from, to)| from != to && *from != 0 && *to != 0);
+                    if let (Some((from, to)), Some(size)) = (moved, second) {
+                        taint.memory.copy(to, from, size);
+                    }
+                    return true;
+                }
+                Effect::Brings | Effect::Unknown => {}
+            }
+            let Some(to) = first else { continue };
             let text = || result.filter(|it| (*it as i64) >= 0).map_or(0, |length| length + 1);
             match name.as_str() {
                 "memcpy" | "memmove" | "mempcpy" => {
@@ -181,10 +236,14 @@ impl Native {
                         taint.memory.copy(to, from, length);
                     }
                 }
-                "strcpy" | "stpcpy" | "strncpy" | "strcat" | "strncat" => {
-                    if let Some(from) = second {
-                        let length = taint.memory.outside_from(from);
-                        taint.memory.fill(to, length, Some(Tag::Outside));
+                "strcpy" | "stpcpy" | "strncpy" => match second.map(|from| taint.memory.outside_from(from)) {
+                    Some(length @ 1..) => taint.memory.fill(to, length, Some(Tag::Outside)),
+                    // As far as that may be masked, nobody knows how long it is.
+                    _ => return !masked,
+                },
+                "calloc" => {
+                    if let (Some(block), Some(size)) = (result.filter(|block| *block != 0), second) {
+                        taint.memory.fill(block, to.saturating_mul(size), Some(Tag::Number));
                     }
                 }
                 "memset" => taint.memory.fill(to, third.unwrap_or(0), Some(Tag::Number)),
@@ -193,8 +252,9 @@ impl Native {
                 }
                 _ => continue,
             }
-            return;
+            return true;
         }
+        false
     }
 }
 
@@ -218,6 +278,7 @@ mod tests {
         let native = Native {
             names: [name.to_owned(), String::new()],
             arguments: [a, b, c, None, None, None],
+            vectors: 0,
             vdso: false,
             formats_address: false,
             scanned: None,
@@ -273,6 +334,7 @@ mod tests {
             let native = Native {
                 names: [name.to_owned(), String::new()],
                 arguments: [Some(input.0), Some(0x5000), Some(BUFFER), None, None, None],
+                vectors: 0,
                 vdso: false,
                 formats_address: false,
                 scanned: Some(Scanned::of(1, "%d")),
@@ -299,5 +361,74 @@ mod tests {
         let arguments = [number(libc::SYS_getrandom as u64), pointer(), number(16)];
         call("syscall", arguments, 16, &mut taint);
         assert_eq!(taint.memory.outside_from(BUFFER), 16);
+    }
+
+    const BLOCK: u64 = 0x5566_0000_1000;
+
+    /// Whether memory that nobody wrote in sight is doubtful behind these functions, given text that is masked.
+    fn doubted(names: &[&str]) -> bool {
+        let mut taint = Taint::default();
+        taint.memory.fill(BUFFER, 8, Some(Tag::Outside));
+        for name in names {
+            call(name, [pointer(), number(1), number(2)], BLOCK, &mut taint);
+        }
+        taint.memory.is_outside(BLOCK + 9, 1)
+    }
+
+    #[test]
+    fn functions_of_which_nobody_knows_what_they_write_leave_doubt() {
+        for name in ["strdup", "asprintf", "memccpy", "swab", "strcat", "getline", "work", ""] {
+            assert!(doubted(&[name]), "{name}");
+        }
+        for name in ["strlen", "puts", "fputs", "atoi", "free", "memcpy", "read", "strtol", "sqrt"] {
+            assert!(!doubted(&[name]), "{name}");
+        }
+        assert!(doubted(&["open_memstream", "fputs"]), "a stream on memory");
+        let mut taint = Taint::default();
+        call("work", [pointer(), number(1), number(2)], BLOCK, &mut taint);
+        assert!(!taint.memory.is_outside(BLOCK, 8), "it was given nothing that is masked");
+    }
+
+    #[test]
+    fn floating_point_arguments_count() {
+        let mut taint = Taint::default();
+        taint.registers.set_vector_result(Tag::Outside);
+        let regions = Regions::of(&Synthetic::new().read());
+        let native = |vectors| Native {
+            names: ["sqrt".to_owned(), String::new()],
+            arguments: [None; 6],
+            vectors,
+            vdso: false,
+            formats_address: false,
+            scanned: None,
+        };
+        native(1).returns(Some(5), &regions, &mut taint);
+        assert!(!taint.registers.general(RAX).is_shown() && !taint.registers.shows_vector_result());
+        let mut taint = Taint::default();
+        native(1).returns(Some(5), &regions, &mut taint);
+        assert!(taint.registers.shows_vector_result());
+    }
+
+    #[test]
+    fn what_is_found_in_masked_text_lies_anywhere_in_it() {
+        let found = |name| {
+            let mut taint = Taint::default();
+            taint.memory.fill(BUFFER, 8, Some(Tag::Outside));
+            call(name, [pointer(), number(1), number(2)], BUFFER + 3, &mut taint)
+        };
+        assert!(!found("strchr") && !found("memccpy"));
+        assert!(found("strdup"), "a block of its own");
+    }
+
+    #[test]
+    fn what_is_moved_and_sorted_stays_masked() {
+        let mut taint = Taint::default();
+        taint.memory.fill(BUFFER + 4, 4, Some(Tag::Outside));
+        call("realloc", [pointer(), number(64), number(0)], BLOCK, &mut taint);
+        assert!(!taint.memory.is_outside(BLOCK, 4) && taint.memory.is_outside(BLOCK + 4, 1));
+        call("qsort", [pointer(), number(2), number(4)], 0, &mut taint);
+        assert!(taint.memory.is_outside(BUFFER, 1));
+        call("strtol", [pointer(), (BLOCK + 0x40, number(0).1), number(10)], 7, &mut taint);
+        assert_eq!(taint.memory.outside_from(BLOCK + 0x40), 8, "how far the text was a number");
     }
 }

@@ -82,6 +82,16 @@ impl Regions {
         }
     }
 
+    /// What modules map without the right to write, as far as their files say.
+    #[must_use]
+    pub fn constants(trace: &Trace) -> Vec<Range<u64>> {
+        let of = |module| {
+            let elf = file(module);
+            elf.map(|elf| segments(&elf, module, |segment| !segment.writable)).unwrap_or_default()
+        };
+        trace.modules().iter().flat_map(of).collect()
+    }
+
     /// The kernel has mapped so many bytes there.
     pub fn map(&mut self, address: u64, length: u64) {
         const PAGE: u64 = 4096;

@@ -5,19 +5,25 @@ use std::collections::HashMap;
 use iced_x86::Mnemonic;
 
 use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
-use super::flow::{Flow, Written};
-use super::native::{Native, function_at};
+use super::effects::math_arguments;
+use super::flow::{Flow, Written, addresses, pointer};
+use super::native::{Native, documented, function_at};
+use super::operand_kinds::general;
 use super::outside::{mapped_length, written_by_call};
 use super::regions::Regions;
 use super::row::{MASKED, StableAccess, StableMarker, StableRow};
 use super::scanned::{self, Scanned};
+use super::shadow::Shadow;
 use super::stack_move::{StackMove, stack_move};
 use super::tag::{Alignment, Tag, Value};
 use super::taint::{Registers as Tags, Taint};
 use super::touched::Touched;
 use crate::address::RuntimeAddr;
 use crate::listing::code::Code;
+use crate::listing::compat_call;
 use crate::listing::kind::Kind;
+use crate::listing::leaving::Way;
+use crate::listing::operand_extent::is_masked;
 use crate::listing::strings::{self, Strings};
 use crate::listing::syscall_result;
 use crate::listing::syscall_signature::returns_address;
@@ -25,7 +31,7 @@ use crate::listing::syscall_text::{self, Texts};
 use crate::listing::{changes, hex, markers, names};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
-use crate::record::step::{Access, MemoryAccess, RegisterChange};
+use crate::record::step::{MemoryAccess, RegisterChange};
 use crate::registers::{GENERAL_NAMES, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 
 /// Where a reader of the rows so far stands.
@@ -49,6 +55,8 @@ pub struct Rewrite<'t> {
     called: Vec<RuntimeAddr>,
     /// The depth that the last row led to.
     depth: usize,
+    /// Where it led.
+    next: RuntimeAddr,
 }
 
 /// What a signal's handler interrupted.
@@ -71,13 +79,14 @@ impl<'t> Rewrite<'t> {
             flow: Flow::default(),
             arguments: arguments::used(trace),
             threads: Vec::new(),
-            taint: Taint::default(),
+            taint: Taint { memory: Shadow::new(Regions::constants(trace).into()), ..Taint::default() },
             interrupted: Vec::new(),
             back: false,
             native: None,
             flags: 0,
             called: Vec::new(),
             depth: 0,
+            next: RuntimeAddr(0),
         }
     }
 
@@ -96,7 +105,10 @@ impl<'t> Rewrite<'t> {
             self.interrupted.last_mut().is_some_and(|it| !std::mem::replace(&mut it.entered, true));
         if let Some(before) = step.before().filter(|_| entering) {
             self.enter_handler(before.general[RSP]);
-            self.taint.registers.set_general(RDI, self.regions.adopt(before.general[RDI]));
+            // The kernel gives every handler a number and two addresses in its frame (Linux `arch/x86/kernel/signal_64.c`).
+            for register in [RDI, RSI, RDX] {
+                self.taint.registers.set_general(register, self.regions.adopt(before.general[register]));
+            }
         }
         self.depth = step.depth as usize;
         if code.kind == Kind::Call {
@@ -106,10 +118,12 @@ impl<'t> Rewrite<'t> {
         }
         if let Some(call) = &step.syscall {
             let (regions, registers) = (&mut self.regions, &self.taint.registers);
-            let unknown = |index: usize| !registers.general(SYSCALL_ARGUMENTS[index]).is_shown();
+            let compat = compat_call::is_one(step);
+            let taken_from = if compat { compat_call::ARGUMENTS } else { SYSCALL_ARGUMENTS };
+            let unknown = |index: usize| !registers.general(taken_from[index]).is_shown();
             let made_of = |value| {
                 let at = call.arguments.iter().position(|argument| *argument == value)?;
-                registers.general(SYSCALL_ARGUMENTS[at]).as_address()
+                registers.general(taken_from[at]).as_address()
             };
             let name_of = &mut |value| regions.name_as(value, made_of(value));
             let texts = Texts { constants: &self.strings, recorded: &Default::default() };
@@ -124,6 +138,7 @@ impl<'t> Rewrite<'t> {
         (row.unknown, row.rflags) = (before, (self.flags, self.flags));
         row.unknown_flags = (self.taint.registers.flags, self.taint.registers.flags);
         let change = step.registers.as_ref();
+        self.next = step.next;
         let written = match &code.instruction {
             Some(instruction) => self.flow.follow(instruction, step, &mut self.taint, &self.regions),
             None => Written::default(),
@@ -140,6 +155,7 @@ impl<'t> Rewrite<'t> {
                 self.taint.registers.set_general(RAX, self.regions.adopt(call.result));
             }
         }
+        row.unknown_count = written.times;
         row.unknown_flags.1 = self.taint.registers.flags;
         let returns = step.syscall.as_ref().is_none_or(|call| syscall_result::result(call).is_some());
         let Some(change) = change.filter(|_| returns) else {
@@ -198,13 +214,18 @@ impl<'t> Rewrite<'t> {
             for (slot, register) in (0..).zip(GENERAL) {
                 self.taint.memory.write(rsp + SAVED + 8 * slot, registers.general(register));
             }
-            self.taint.memory.write(rsp + SAVED + 8 * GENERAL.len() as u64, &Value::number(8));
+            // Where native code was is nobody's to know, and may be in the tracer.
+            let rip = match interrupted.native {
+                Some(_) => Value::of(Tag::Outside, 8),
+                None => self.regions.adopt(self.next.0),
+            };
+            self.taint.memory.write(rsp + SAVED + 8 * GENERAL.len() as u64, &rip);
         }
         self.regions.begin_handler(rsp);
     }
 
-    /// A marker as every run has it: its words, and what stands around a call.
-    pub fn marker(&mut self, entry: &MarkerEntry) -> (StableMarker, Option<String>) {
+    /// A marker as every run has it: its words, and what stands around a call. `way` is how control left with `native`.
+    pub fn marker(&mut self, entry: &MarkerEntry, way: &Way) -> (StableMarker, Option<String>) {
         let mut marker = StableMarker { thread: self.thread(entry.thread), ..StableMarker::default() };
         let mut words = None;
         match entry.marker {
@@ -236,9 +257,17 @@ impl<'t> Rewrite<'t> {
             Marker::Native { target, .. } => {
                 self.settle(None);
                 let vdso = self.trace.module(target).is_some_and(|module| module.path == "[vdso]");
-                // A call through the linkage table may lead to the dynamic linker first: what was called counts.
-                let called = self.called.get(self.depth).copied().unwrap_or(RuntimeAddr(0));
-                let names = [function_at(self.trace, called), function_at(self.trace, target)];
+                // What was asked for counts: the dynamic linker may come first, and a function that the loader chooses has
+                // another name or none.
+                let called = match way {
+                    Way::Slot(raw) => documented(raw).to_owned(),
+                    Way::Stub(at) | Way::Binding(at) => function_at(self.trace, *at),
+                    Way::Straight => {
+                        let called = self.called.get(self.depth).copied().unwrap_or(RuntimeAddr(0));
+                        function_at(self.trace, called)
+                    }
+                };
+                let names = [called, function_at(self.trace, target)];
                 let known = self.flow.known();
                 let arguments = ORDER.map(|register| known.get(register));
                 match known.get(RSP) {
@@ -246,16 +275,22 @@ impl<'t> Rewrite<'t> {
                     Some(rsp) => self.taint.memory.ran_natively(rsp),
                     None => {}
                 }
+                let in_al = known.get(RAX).map(|rax| (rax & 0xff) as usize);
                 known.forget();
                 // Text that is made of an address is another one in another run.
-                let mut texts = arguments.iter().flatten().filter_map(|value| self.strings.at(*value));
-                let formats_address = texts.any(|text| text.contains("%p"));
+                let texts: Vec<_> =
+                    arguments.iter().flatten().filter_map(|value| self.strings.at(*value)).collect();
+                let formats_address = texts.iter().any(|text| text.contains("%p"));
+                // With a variable number of arguments, AL says how many are in vector registers (System V ABI, 3.2.3).
+                let formats = texts.iter().any(|text| text.contains('%'));
+                let variable = in_al.filter(|count| formats && *count <= 8).unwrap_or(0);
+                let vectors = names.iter().filter_map(|name| math_arguments(name)).max().unwrap_or(variable);
                 let scanned = names.iter().find_map(|name| scanned::format_of(name)).and_then(|at| {
                     let format = self.strings.at(arguments[at]?)?;
                     Some(Scanned::of(at, &format))
                 });
                 self.back = !vdso;
-                self.native = Some(Native { names, arguments, vdso, formats_address, scanned });
+                self.native = Some(Native { names, arguments, vectors, vdso, formats_address, scanned });
                 self.flags = 0;
             }
             Marker::Signal { .. } => {
@@ -395,33 +430,44 @@ impl<'t> Rewrite<'t> {
         written: &Written,
         made_of: &[Option<Alignment>; 16],
     ) -> Vec<StableAccess> {
-        let pushes = code.instruction.is_some_and(|it| it.is_stack_instruction());
-        let leaves = code.instruction.is_some_and(|it| it.mnemonic() == Mnemonic::Leave);
-        let stack = made_of[if leaves { RBP } else { RSP }];
+        let Some(instruction) = &code.instruction else { return Vec::new() };
+        let is_unknown = |index: usize| written.unnamed >> index & 1 != 0;
+        let kinds = (0..instruction.op_count()).map(|i| instruction.op_kind(i));
+        let pointers: Vec<usize> = kinds.filter_map(pointer).collect();
+        let stack = if instruction.mnemonic() == Mnemonic::Leave { RBP } else { RSP };
         let last = step.memory.len().saturating_sub(1);
+        let explicit = addresses(instruction).filter_map(general).any(is_unknown);
         let all = step.memory.iter().enumerate();
         all.map(|(i, memory)| {
-            let made_of = match written.strings {
-                Some([read, _]) if memory.access == Access::Read => read,
-                Some([_, write]) => write,
-                None if pushes && i == last => stack,
-                None => written.operand,
+            let (unknown, made_of) = match pointers.get(i) {
+                Some(index) => (is_unknown(*index), made_of[*index]),
+                None if instruction.is_stack_instruction() && i == last => (false, made_of[stack]),
+                None => (explicit, written.operand),
             };
-            self.access(memory, written, made_of)
+            let known = if is_masked(instruction) {
+                // Which of the elements it touched is not recorded: those that nobody wrote in sight may be anything.
+                let size = usize::from(memory.size);
+                self.taint.memory.read(memory.address.0, size, |_| Tag::Garbage)
+            } else {
+                Touched::recorded(memory).read(&self.taint.memory, &self.regions)
+            };
+            self.access(memory, &known, (written.elsewhere, unknown), made_of)
         })
         .collect()
     }
 
+    /// One operand, of whose value so much is known. What lies `elsewhere` in every run, and an address that is `unknown`, is not
+    /// said.
     fn access(
         &mut self,
         memory: &MemoryAccess,
-        written: &Written,
+        known: &Value,
+        (elsewhere, unknown): (bool, bool),
         made_of: Option<Alignment>,
     ) -> StableAccess {
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
-        let known = Touched::recorded(memory).read(&self.taint.memory, &self.regions);
-        let value = if written.elsewhere { MASKED.to_owned() } else { self.operand(bytes, &known) };
-        let address = match written.elsewhere {
+        let value = if elsewhere { MASKED.to_owned() } else { self.operand(bytes, known) };
+        let address = match elsewhere || unknown {
             true => MASKED.to_owned(),
             false => self.regions.render_as(memory.address.0, made_of),
         };

@@ -16,6 +16,8 @@ pub struct StableRow {
     pub rflags: (u64, u64),
     /// RFLAGS bits that are up to chance, before and after.
     pub unknown_flags: (u64, u64),
+    /// How often it was repeated is up to chance.
+    pub unknown_count: bool,
     /// Its text, where that names an address outside every module.
     pub instruction: Option<String>,
     /// Threads are numbered in the order in which they appear.

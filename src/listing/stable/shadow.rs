@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::rc::Rc;
 
+use super::doubt::Doubts;
 use super::tag::{Tag, Value, WIDEST};
 
 /// Bytes of memory that are looked up at once.
@@ -13,6 +15,8 @@ const MOST: u64 = 1 << 20;
 
 /// The largest stack that is looked for below a call's frame: Linux's default limit.
 const STACK_BELOW: u64 = 8 << 20;
+/// How far the callers' frames are looked for above it.
+const STACK_ABOVE: u64 = 4 << 20;
 
 type Cell = [Option<Tag>; GRANULE as usize];
 
@@ -31,16 +35,53 @@ pub struct Shadow {
     floor: u64,
     /// The kernel wrote nobody knows where: all that is not known is from outside.
     overwritten: bool,
+    /// Where functions that were given what came from outside may have written.
+    doubts: Doubts,
+    /// A stream writes to memory.
+    streams: bool,
 }
 
 impl Shadow {
+    /// Memory of a process that has these constants.
+    #[must_use]
+    pub fn new(constants: Rc<[Range<u64>]>) -> Self {
+        Self { doubts: Doubts::new(constants), ..Self::default() }
+    }
+
     /// Begins a call with this stack pointer. What came from outside stays where it is, but in the stack.
     pub fn begin_call(&mut self, rsp: u64) {
         let stack = rsp.saturating_sub(STACK_BELOW)..rsp;
         self.cells.retain(|granule, cell| {
             cell.contains(&Some(Tag::Outside)) && !stack.contains(&(granule * GRANULE))
         });
-        *self = Self { cells: std::mem::take(&mut self.cells), floor: rsp, stack, ..Self::default() };
+        let mut doubts = std::mem::take(&mut self.doubts);
+        doubts.begin_call(rsp..rsp.saturating_add(STACK_ABOVE));
+        *self = Self { cells: std::mem::take(&mut self.cells), floor: rsp, stack, doubts, ..Self::default() };
+    }
+
+    /// A function that was given what came from outside has run out of sight, and nobody knows what it writes: where its
+    /// `arguments` lead, or anywhere else that it has a pointer to. Only what came from outside already, and addresses, which
+    /// would show if they were none any more, stay what they are there.
+    pub fn doubt(&mut self, arguments: impl Iterator<Item = u64>) {
+        self.doubts.begin();
+        for argument in arguments {
+            for address in self.doubts.add(argument) {
+                if matches!(self.byte(address), Some(Tag::Number | Tag::Garbage)) {
+                    self.forget(address);
+                }
+            }
+        }
+    }
+
+    /// A stream on memory was opened: what is written to it comes to memory in sight.
+    pub const fn opens_stream(&mut self) {
+        self.streams = true;
+    }
+
+    /// Whether there is such a stream.
+    #[must_use]
+    pub const fn has_streams(&self) -> bool {
+        self.streams
     }
 
     /// Native code ran with this stack pointer: below it nothing has lasted, and above it whatever is not written yet may
@@ -68,16 +109,20 @@ impl Shadow {
 
     /// The kernel wrote somewhere.
     pub fn overwrite(&mut self) {
-        *self = Self { floor: self.floor, stack: self.stack.clone(), overwritten: true, ..Self::default() };
+        (self.cells, self.frames, self.overwritten) = (HashMap::new(), BTreeMap::new(), true);
     }
 
-    /// What is known of `size` bytes; of those that nobody wrote here, `unseen` is asked by offset.
+    /// What is known of `size` bytes; of those that nobody wrote here, `unseen` is asked by offset. A number there may be any.
     #[must_use]
     pub fn read(&self, address: u64, size: usize, unseen: impl Fn(usize) -> Tag) -> Value {
         let mut tags = [Tag::Number; WIDEST];
         let size = size.min(WIDEST);
         for (i, tag) in tags[..size].iter_mut().enumerate() {
-            *tag = self.byte(address.wrapping_add(i as u64)).unwrap_or_else(|| unseen(i));
+            let address = address.wrapping_add(i as u64);
+            *tag = self.byte(address).unwrap_or_else(|| match unseen(i) {
+                Tag::Number if self.doubts.is_doubtful(address) => Tag::Outside,
+                tag => tag,
+            });
         }
         Value::from_tags(&tags[..size])
     }
@@ -100,9 +145,26 @@ impl Shadow {
         }
     }
 
+    /// Writes values of one kind to some of those bytes: each may as well be what it was.
+    pub fn write_some(&mut self, address: u64, size: u64, written: Tag) {
+        for address in (0..size).map(|i| address.wrapping_add(i)) {
+            match self.byte(address) {
+                Some(Tag::Number) => self.set(address, Some(written)),
+                Some(tag) => self.set(address, Some(tag.join(written))),
+                // A number among bytes that nobody wrote in sight is one of those.
+                None if written == Tag::Number => {}
+                None => self.set(address, Some(written)),
+            }
+        }
+    }
+
     /// Copies what is known of memory, as memmove(3) copies bytes.
     pub fn copy(&mut self, to: u64, from: u64, size: u64) {
-        let tags: Vec<_> = (0..size.min(MOST)).map(|i| self.byte(from.wrapping_add(i))).collect();
+        let tag = |address| {
+            let doubtful = || self.doubts.is_doubtful(address).then_some(Tag::Outside);
+            self.byte(address).or_else(doubtful)
+        };
+        let tags: Vec<_> = (0..size.min(MOST)).map(|i| tag(from.wrapping_add(i))).collect();
         for (i, tag) in (0..).zip(tags) {
             self.set(to.wrapping_add(i), tag);
         }
@@ -121,6 +183,25 @@ impl Shadow {
         (0..MOST).take_while(|i| self.byte(address.wrapping_add(*i)) == Some(Tag::Outside)).count() as u64
     }
 
+    /// Whether anything of those bytes came from outside, or may have.
+    #[must_use]
+    pub fn is_outside(&self, address: u64, size: u64) -> bool {
+        (0..size.min(MOST)).map(|i| address.wrapping_add(i)).any(|address| match self.byte(address) {
+            Some(tag) => tag == Tag::Outside,
+            None => self.doubts.is_doubtful(address),
+        })
+    }
+
+    /// Nobody in sight has written the byte.
+    fn forget(&mut self, address: u64) {
+        let (granule, byte) = (address / GRANULE, (address % GRANULE) as usize);
+        let in_frames = self.stack.contains(&address);
+        let cell = if in_frames { self.frames.get_mut(&granule) } else { self.cells.get_mut(&granule) };
+        if let Some(cell) = cell {
+            cell[byte] = None;
+        }
+    }
+
     fn set(&mut self, address: u64, tag: Option<Tag>) {
         let (granule, byte) = (address / GRANULE, (address % GRANULE) as usize);
         if self.stack.contains(&address) {
@@ -130,8 +211,7 @@ impl Shadow {
         }
         let cell = self.cells.entry(granule).or_insert(UNSEEN);
         cell[byte] = tag;
-        // Elsewhere a number is what unseen bytes are taken for, unless they are an address, whole or in part.
-        if *cell == UNSEEN || !self.overwritten && *cell == [Some(Tag::Number); GRANULE as usize] {
+        if *cell == UNSEEN {
             self.cells.remove(&granule);
         }
     }
@@ -164,6 +244,32 @@ mod tests {
         assert!(read(&shadow, 0x1008, 8).is_number());
         shadow.write(0x1004, &Value::number(4));
         assert!(read(&shadow, 0x1000, 16).is_number());
+    }
+
+    #[test]
+    fn where_functions_with_masked_arguments_may_have_written() {
+        let mut shadow = shadow();
+        shadow.write(0x1000, &Value::number(8));
+        shadow.write(0x5000, &Value::number(8));
+        shadow.write(RSP - 8, &Value::number(8));
+        shadow.ran_natively(RSP - 0x40);
+        shadow.doubt([0x1000, RSP + 0x10].into_iter());
+        assert!(read(&shadow, 0x1000, 8).is_outside(), "its argument");
+        assert!(read(&shadow, RSP + 0x10, 8).is_outside(), "in the caller's frame");
+        assert!(read(&shadow, RSP - 0x20, 8).is_outside(), "nobody wrote there");
+        assert!(read(&shadow, 0x5000, 8).is_number() && read(&shadow, RSP - 8, 8).is_number());
+        assert!(read(&shadow, RSP, 8).is_number(), "the caller's");
+        let address = Value::address(Alignment::Paragraph);
+        assert_eq!(
+            shadow.read(0x6000, 8, |at| address.tags()[at]),
+            address,
+            "an address shows that it is one"
+        );
+        shadow.copy(0x5000, 0x6000, 4);
+        assert!(read(&shadow, 0x5000, 4).is_outside());
+        shadow.write(0x1000, &Value::number(8));
+        assert!(read(&shadow, 0x1000, 8).is_number() && !shadow.is_outside(0x1000, 8));
+        assert!(shadow.is_outside(0x1000, 9));
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub enum Tag {
     Address(u8, Alignment),
     /// What was left there by nobody knows whom.
     Garbage,
+    /// Of an address that was aligned further than every run shares: nobody knows how far it was moved.
+    Moved,
     /// From a system call, a clock, chance; or made of an address and no address any more.
     Outside,
 }
@@ -56,6 +58,7 @@ impl Tag {
         match (self, other) {
             (Self::Number, Self::Number) => Self::Number,
             (Self::Garbage, Self::Number | Self::Garbage) | (Self::Number, Self::Garbage) => Self::Garbage,
+            (Self::Moved, Self::Number | Self::Moved) | (Self::Number, Self::Moved) => Self::Moved,
             _ => Self::Outside,
         }
     }

@@ -68,6 +68,15 @@ impl Registers {
         self.general.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
     }
 
+    /// General registers that hold what came from outside or was moved by chance, a bit each: no address that a run can name.
+    #[must_use]
+    pub fn unnamed(&self) -> u16 {
+        let is_unnamed =
+            |value: &Value| value.tags().iter().any(|tag| matches!(tag, Tag::Outside | Tag::Moved));
+        let bit = |(index, value): (usize, &Value)| u16::from(is_unnamed(value)) << index;
+        self.general.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
+    }
+
     /// Of any register what an instruction reads there; what is not followed is a number.
     #[must_use]
     pub fn read(&self, register: Register) -> Value {
@@ -119,6 +128,12 @@ impl Registers {
     pub fn set_vector_result(&mut self, tag: Tag) {
         self.vectors[0] = Value::of(tag, WIDEST);
         self.has_vector_result = true;
+    }
+
+    /// The floating-point argument that a vector register holds, of at most eight (System V ABI, 3.2.3).
+    #[must_use]
+    pub fn vector_argument(&self, index: usize) -> Value {
+        self.vectors.get(index).map_or(Value::number(8), |value| value.part(0, 8))
     }
 
     /// Whether a floating-point result can be shown: what a caller left there is none.

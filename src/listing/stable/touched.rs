@@ -60,9 +60,18 @@ impl Touched {
                 false => regions.adopt(word),
             })
         });
-        memory.read(self.address, self.size, |at| {
+        let mut value = memory.read(self.address, self.size, |at| {
             words.get(at / 8).and_then(|word| word.tags().get(at % 8)).copied().unwrap_or_default()
-        })
+        });
+        // As in registers, a whole number is an address if it looks like one.
+        for (at, word) in
+            (0..self.size).step_by(8).zip(&words).filter(|(_, word)| word.as_address().is_some())
+        {
+            if at + 8 <= self.size && value.part(at, 8).is_number() {
+                value = value.with(at, word);
+            }
+        }
+        value
     }
 }
 

@@ -138,3 +138,95 @@ fn enter_makes_a_frame() {
     });
     assert!(text.contains("rbp ?→stack-0x8"), "{text}");
 }
+
+/// rdtsc; then rax is masked and as it happens to be.
+fn masked_number(program: &mut Program, run: Run, value: u64) {
+    program.execute(&[0x0f, 0x31], |r| (r.general[RAX], r.general[RDX]) = (run.chance & 0xffff, 0));
+    program.execute(&[0x48, 0x89, 0xc1], |r| r.general[RCX] = r.general[RAX]);
+    program.0.registers.general[RCX] = value;
+}
+
+#[test]
+fn what_chance_repeats_shows_neither_count_nor_pointers() {
+    let text = both(|program, run| {
+        let rsp = run.rsp;
+        let count = 3 + (run.chance & 3);
+        // A byte of chance among those that are searched: rdtsc; mov [rsp-0x20],al
+        program.execute(&[0x0f, 0x31], |r| (r.general[RAX], r.general[RDX]) = (run.chance & 0xff, 0));
+        let stored = memory(Access::Write, rsp - 0x1e, 1, leak([run.chance as u8]));
+        program.touch(&[0x88, 0x44, 0x24, 0xe2], stored, |_| {});
+        program.execute(&[0xb8, 7, 0, 0, 0], |r| r.general[RAX] = 7);
+        program.execute(&[0xb9, 9, 0, 0, 0], |r| r.general[RCX] = 9);
+        // lea rdi,[rsp-0x20]; repne scasb
+        program.execute(&[0x48, 0x8d, 0x7c, 0x24, 0xe0], |r| r.general[RDI] = rsp - 0x20);
+        let next = program.0.registers.rip.in_elf(crate::check::synthetic::BIAS).0 + 2;
+        let found = |r: &mut crate::registers::Registers| {
+            (r.general[RDI], r.general[RCX]) = (rsp - 0x20 + count, 9 - count);
+            r.rflags |= flag::ZF;
+        };
+        program.0.step(next, found, |step| {
+            (step.bytes, step.count) = (Some(&[0xf2, 0xae][..]), Some(count));
+            step.memory = memory(Access::Read, rsp - 0x20, 1, &[0]);
+        });
+    });
+    let row = text.lines().find(|line| line.contains("scasb")).unwrap();
+    assert!(row.contains(" ×?") && row.contains("rcx 0x9→?") && row.contains("rdi stack-0x20→?"), "{text}");
+    assert!(!row.contains("ZF"), "{text}");
+}
+
+#[test]
+fn a_count_of_chance_moves_pointers_by_chance() {
+    let text = both(|program, run| {
+        masked_number(program, run, run.chance & 7);
+        let (count, to) = (run.chance & 7, program.0.registers.general[RDI]);
+        let next = program.0.registers.rip.in_elf(crate::check::synthetic::BIAS).0 + 2;
+        program.0.step(
+            next,
+            |r| (r.general[RDI], r.general[RCX]) = (to + count, 0),
+            |step| (step.bytes, step.count) = (Some(&[0xf3, 0xaa][..]), Some(count)),
+        );
+    });
+    assert!(text.contains("rdi stack+0x20→?") && text.contains(" ×?"), "{text}");
+}
+
+#[test]
+fn an_address_made_of_what_is_masked_is_masked() {
+    let text = both(|program, run| {
+        // lea rbx,[rsp-0x80]; and rbx,-64; mov byte ptr [rbx+1],5
+        program.execute(&[0x48, 0x8d, 0x5c, 0x24, 0x80], |r| r.general[RBX] = run.rsp - 0x80);
+        program.execute(&[0x48, 0x83, 0xe3, 0xc0], |r| r.general[RBX] &= !63);
+        let aligned = (run.rsp - 0x80) & !63;
+        program.touch(&[0xc6, 0x43, 1, 5], memory(Access::Write, aligned + 1, 1, &[5]), |_| {});
+    });
+    assert!(text.contains("write 1 [?]=0x5"), "{text}");
+}
+
+#[test]
+fn what_is_loaded_does_not_come_from_its_address() {
+    let text = both(|program, run| {
+        // movzx edi,byte ptr [rdi]; movsx rbx,word ptr [rsp+0x20]
+        let text = memory(Access::Read, run.rsp + 0x20, 1, &[7]);
+        program.execute(&[0x48, 0x89, 0xfb], |r| r.general[RBX] = r.general[RDI]);
+        program.touch(&[0x48, 0x0f, 0xbe, 0x1b], text, |r| r.general[RBX] = 7);
+    });
+    assert!(text.contains("rbx stack+0x20→0x7"), "as what it was loaded from: {text}");
+}
+
+#[test]
+fn addresses_in_memory_keep_the_flags_that_every_run_has() {
+    let text = both(|program, run| {
+        // mov qword ptr [rsp-0x20],0 by a vector register, then somebody's address there is compared with 1.
+        let address = 0x7f12_3456_7000_u64 + (run.chance & 0xff) * 16;
+        program.touch(
+            &[0x66, 0x0f, 0xd6, 0x44, 0x24, 0xe0],
+            memory(Access::Write, run.rsp - 0x20, 8, leak(address.to_le_bytes())),
+            |_| {},
+        );
+        let read = memory(Access::Read, run.rsp - 0x20, 8, leak(address.to_le_bytes()));
+        let parity = (address as u8).wrapping_sub(1).count_ones().is_multiple_of(2);
+        program.touch(&[0x48, 0x83, 0x7c, 0x24, 0xe0, 1], read, |r| {
+            r.rflags = r.rflags & !(flag::PF | flag::ZF) | if parity { flag::PF } else { 0 };
+        });
+    });
+    assert!(text.contains("read 8 [stack-0x20]=mem") && !text.contains("PF"), "{text}");
+}

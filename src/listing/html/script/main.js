@@ -51,7 +51,7 @@ function changes(i, s = step(i)) {
       if (flags.length) words_.push(flags.join(" "));
     }
   }
-  for (const m of s.memory) words_.push(ACCESS[m.access] + " " + m.size + " [" + hex(m.address) + "]=" + hex(m.value) + (m.text ? " " + m.text : ""));
+  for (const m of s.memory) words_.push(ACCESS[m.access] + " " + (s.more.e ? "up to " : "") + m.size + " [" + hex(m.address) + "]=" + hex(m.value) + (m.text ? " " + m.text : "") + (s.more.w > m.size ? " … " + m.size + " of " + s.more.w + " bytes" : ""));
   if (s.more.v) words_.push(s.more.v);
   return words_.join("  ");
 }
@@ -73,13 +73,16 @@ function rowElement(index) {
   } else if (kind[i] === MARKER) {
     e.classList.add("marker"); span(e, "", "── " + marker(i));
   } else if (kind[i] === FOLD) {
+    e.setAttribute("aria-expanded", openFolds.has(i));
     e.classList.add("fold"); span(e, "", (openFolds.has(i) ? "▾  " : "▸  ") + foldWords(i));
   } else {
     const c = tables.codes[code[i]], s = step(i);
     if (s.more.b) e.classList.add("bad");
     span(e, "n", number[i] + (s.more.m || ""));
     span(e, "symbol", c[2] || c[1]);
-    span(e, "text", "  ".repeat(Math.min(depth[i], 8)) + (depth[i] > 8 ? "⋯" + depth[i] + " " : "") + text(i, s.more) + (isClosed(i) ? "  ▸ …" : ""));
+    span(e, "text", "  ".repeat(Math.min(depth[i], 8)) + (depth[i] > 8 ? "⋯" + depth[i] + " " : "") + (isClosed(i) ? "▸ " : "") + text(i, s.more));
+    if (calls(i)) e.setAttribute("aria-expanded", !isClosed(i));
+    e.querySelector(".text").title = text(i, s.more);
     span(e, "changed", changes(i, s));
     e.querySelector(".symbol").title = [c[2], c[1], c[0], c[3]].filter((it) => it).join("\n");
   }
@@ -222,7 +225,8 @@ function theme() {
 function toHash() {
   const m = /^#call-(\d+)-step-(\d+)$/.exec(location.hash);
   if (!m) return false;
-  const i = itemOf(+m[1], +m[2]);
+  // Step 0 is the call's beginning.
+  const i = +m[2] ? itemOf(+m[1], +m[2]) : callItems.get(+m[1]);
   // A link to another run, or to rows that were not selected.
   const missing = i === undefined || number[i] !== +m[2];
   by("about").textContent = head.about + (missing ? " · there is no step " + m[2] + " of call " + m[1] + " on this page" : "");
