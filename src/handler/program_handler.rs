@@ -137,6 +137,7 @@ impl Stepper<'_> {
     /// A signal has come while rows were pending: writes those that had retired. The registers that a repeated
     /// string instruction, still unfinished, had set out with.
     pub(super) fn settle(&mut self, interrupted: &Registers) -> Option<Registers> {
+        let begins_slide = self.thread.sliding.is_some_and(|slide| slide.begins_at(interrupted.rip));
         let rows = self.thread.pending.rows();
         let unfinished = rows.iter().position(|row| row.fetched.address() == interrupted.rip);
         let repeats =
@@ -148,18 +149,16 @@ impl Stepper<'_> {
             // Behind another handler, nothing has run yet.
             None if rows.is_empty() && self.thread.expected == interrupted.rip => 0,
             // Nor has what leaves scope, which has its row.
-            None if rows.is_empty()
-                && self.thread.sliding.is_some_and(|slide| slide.begins_at(interrupted.rip)) =>
-            {
-                0
-            }
+            None if rows.is_empty() && begins_slide => 0,
             None => {
                 self.note_lost(LostReason::Resumed);
                 0
             }
         };
-        // The frame of a call that has not been made is on the shadow stack already.
-        if self.thread.pending.rows().iter().skip(retired).any(|row| pushed_by(&row.fetched).is_some()) {
+        // The frame of a call that has not been made is on the shadow stack already; where a slide begins, it stays there.
+        if !begins_slide
+            && self.thread.pending.rows().iter().skip(retired).any(|row| pushed_by(&row.fetched).is_some())
+        {
             self.thread.frames.truncate(self.thread.frames.used().saturating_sub(1));
         }
         self.thread.pending.truncate(retired);

@@ -157,7 +157,11 @@ impl Stepper<'_> {
         let counting = self.process.settings.counting;
         self.thread.counter.zero_steps = 0;
         let first = self.thread.pending.rows().first().copied();
-        let mut rsp = first.map(|row| rsp_after(&row.fetched, self.thread.registers.general[RSP]));
+        let mut rsp = first.map(|row| match self.thread.sliding {
+            // Its row, and RSP behind it, are written before it runs.
+            Some(slide) if slide.begins_at(row.fetched.address()) => self.thread.registers.general[RSP],
+            _ => rsp_after(&row.fetched, self.thread.registers.general[RSP]),
+        });
         let mut known = first.is_some_and(|row| !moves_stack_unseen(&row.fetched));
         let counts = |class| counting.unit != Unit::Branch || is_branch(class);
         let mut counted = first.map_or(0, |row| u64::from(counts(row.fetched.class)));

@@ -2,10 +2,12 @@
 //! rows, until control is back in scope or the call is over.
 
 use super::code::{Fetched, NoInstruction, fetch, peek};
+use super::pending::PendingRow;
 use super::stepper::Stepper;
 use super::thread::Phase;
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
+use crate::record::control::Engine;
 use crate::record::marker::Marker;
 use crate::registers::{RSP, Registers};
 
@@ -54,17 +56,22 @@ impl Stepper<'_> {
             || self.thread.frames.top().is_some_and(|top| top.slot == self.thread.jump_slot)
     }
 
-    /// Begins to step at `target`, out of scope, without rows. What goes there, where that has yet to run, is at
-    /// `leaves_at`.
-    pub(super) fn begin_slide(&mut self, target: RuntimeAddr, leaves_at: Option<RuntimeAddr>) {
+    /// Begins to step at `target`, out of scope, without rows. What goes there, where that has yet to run, is `last`.
+    pub(super) fn begin_slide(&mut self, target: RuntimeAddr, last: Option<Fetched>) {
         self.mark(&Marker::Native { target, resume: RuntimeAddr(0) });
         if self.thread.phase == Phase::Muted {
             return;
         }
         self.thread.jump_slot = 0;
         let from = self.thread.registers.general[RSP];
+        let leaves_at = last.map(|last| last.address());
         self.thread.sliding = Some(Slide { from, called_at: None, leaves_at, transferred: false });
         self.thread.phase = Phase::Stepping;
+        // The way of what a counter counts begins there, whose row is written already.
+        if let Some(fetched) = last.filter(|_| self.process.settings.engine == Engine::Instructions) {
+            let depth = self.thread.frames.depth().max(0);
+            self.thread.pending.push(PendingRow { fetched, next: target, depth });
+        }
         self.await_stop(target, false);
     }
 

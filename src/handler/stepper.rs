@@ -309,7 +309,7 @@ impl Stepper<'_> {
             return self.mute(LostReason::NoRoom, 0);
         }
         if self.leaves_for_good(target) {
-            return self.begin_slide(target, Some(last.address()));
+            return self.begin_slide(target, Some(last));
         }
         self.thread.frames.pop_above(self.thread.registers.general[RSP], self.thread.bounds);
         self.go_native(target);

@@ -52,6 +52,8 @@ fixtures! {
     flags: "flags.s",
     handlers: "handlers.s",
     indirect: "indirect.s",
+    jumps: "jumps.c",
+    native_jumps: "native_jumps.cpp",
     recursion: "recursion.c",
     returns: "returns.s",
     strings: "strings.s",
