@@ -51,7 +51,7 @@ fn a_storm_of_signals() {
     let test = "a_storm_of_signals";
     let Some(()) = traceable(test) else { return };
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (flags, rounds, threads) in [(&[][..], "10", "1"), (&["-fno-plt"], "6", "3")] {
+    for (flags, rounds, threads) in [(&[][..], "4", "1"), (&["-fno-plt"], "5", "3")] {
         let Some(path) = built(test, "storm.cpp", flags, directory.path()) else { return };
         let (rows, runs) =
             traced_every_way(&Program::new(&path, &[rounds, "600", threads]), directory.path());

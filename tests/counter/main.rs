@@ -53,7 +53,6 @@ fixtures! {
     handlers: "handlers.s",
     indirect: "indirect.s",
     jumps: "jumps.c",
-    native_jumps: "native_jumps.cpp",
     recursion: "recursion.c",
     returns: "returns.s",
     strings: "strings.s",
