@@ -185,7 +185,7 @@ impl Stepper<'_> {
             counted += u64::from(counts(fetched.class));
         }
         // The counter has stopped the thread before the trigger could.
-        if self.process.function_at(self.saved.rip()).is_some() {
+        if self.is_called() {
             count_entry(self.process, true);
         }
         self.prove(match (counting.unit, late) {

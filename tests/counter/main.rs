@@ -53,6 +53,7 @@ fixtures! {
     handlers: "handlers.s",
     indirect: "indirect.s",
     jumps: "jumps.c",
+    loop_at_entry: "loop_at_entry.c",
     recursion: "recursion.c",
     returns: "returns.s",
     strings: "strings.s",
