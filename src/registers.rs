@@ -21,6 +21,11 @@ pub const R9: usize = 9;
 pub const R10: usize = 10;
 pub const R11: usize = 11;
 
+/// The registers of a function's first arguments, in the order of the calling convention (System V ABI, 3.2.3).
+pub const ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, RCX, R8, R9];
+/// The registers of a system call's arguments (System V ABI, A.2.1).
+pub const SYSCALL_ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, R10, R8, R9];
+
 /// RFLAGS bits, by name as in the SDM, volume 1, section 3.4.3.
 pub mod flag {
     pub const CF: u64 = 1 << 0;
@@ -43,4 +48,15 @@ pub struct Registers {
     pub rip: RuntimeAddr,
     /// RFLAGS without RF, and without a TF that the tracer set.
     pub rflags: u64,
+}
+
+impl Registers {
+    /// The arguments of the system call that is next, in order.
+    ///
+    /// # Signal safety
+    /// Reads `self`.
+    #[must_use]
+    pub fn syscall_arguments(&self) -> [u64; 6] {
+        SYSCALL_ARGUMENTS.map(|register| self.general.get(register).copied().unwrap_or(0))
+    }
 }

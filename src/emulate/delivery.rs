@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code, reason = "fcntl takes a pointer to the owner")]
 
-use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
@@ -46,8 +45,7 @@ impl Supervisor {
 
     /// The program's processes in a process group.
     fn members(&self, group: Pid) -> Vec<Pid> {
-        let processes: BTreeSet<Pid> = self.threads.values().map(|it| it.process).collect();
-        processes.into_iter().filter(|it| getpgid(Some(*it)) == Ok(group)).collect()
+        self.processes().into_iter().filter(|it| getpgid(Some(*it)) == Ok(group)).collect()
     }
 
     /// Sends a thread a SIGTRAP, which waits while the program blocks it.

@@ -46,7 +46,7 @@ impl<'a> Injection<'a> {
     /// ESRCH: the thread was killed; its end is reported in its turn.
     pub fn call(&mut self, number: i64, arguments: [u64; 6]) -> Result<Result<u64, Errno>, Errno> {
         let mut registers = self.entry;
-        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
+        ptrace::set_arguments(&mut registers, arguments);
         if self.place == Place::Exit {
             registers.rip = self.entry.rip.wrapping_sub(SYSCALL_LENGTH);
             registers.rax = number as u64;

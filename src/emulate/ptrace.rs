@@ -104,6 +104,16 @@ pub fn registers(thread: Pid) -> Result<Registers, Errno> {
     Ok(registers)
 }
 
+/// A system call's arguments, in their order.
+#[must_use]
+pub const fn arguments(registers: &Registers) -> [u64; 6] {
+    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
+}
+
+pub const fn set_arguments(registers: &mut Registers, arguments: [u64; 6]) {
+    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
+}
+
 /// # Errors
 /// ESRCH: it is not stopped.
 pub fn set_registers(thread: Pid, registers: &Registers) -> Result<(), Errno> {

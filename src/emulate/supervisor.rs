@@ -1,6 +1,6 @@
 //! The supervisor: one process that all threads of the program report to, one report at a time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
@@ -36,6 +36,11 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
+    /// The processes that run under it.
+    pub(super) fn processes(&self) -> BTreeSet<Pid> {
+        self.threads.values().map(|it| it.process).collect()
+    }
+
     /// For `root`, which has been seized and is about to execute the program.
     #[must_use]
     pub fn new(root: Pid, model: Model) -> Self {

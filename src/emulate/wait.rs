@@ -98,7 +98,9 @@ impl Wait {
                 let Ok(scratch) = Scratch::write(thread, registers, words.as_flattened()) else {
                     return Ok(());
                 };
-                *argument(registers, place) = scratch.at.0;
+                let mut arguments = ptrace::arguments(registers);
+                arguments[place] = scratch.at.0;
+                ptrace::set_arguments(registers, arguments);
                 self.changed = Changed::Memory(scratch);
             }
             Asked::Socket(option) => {
@@ -139,9 +141,7 @@ impl Wait {
             }
         }
         let mut registers = ptrace::registers(thread)?;
-        for place in 0..self.arguments.len() {
-            *argument(&mut registers, place) = self.arguments[place];
-        }
+        ptrace::set_arguments(&mut registers, self.arguments);
         ptrace::set_registers(thread, &registers)
     }
 }
@@ -152,17 +152,6 @@ impl Drop for Wait {
         if let (Changed::Socket(socket, told), Asked::Socket(option)) = (&self.changed, self.asked) {
             set_socket_timeout(socket, option, told);
         }
-    }
-}
-
-fn argument(registers: &mut Registers, place: usize) -> &mut u64 {
-    match place {
-        0 => &mut registers.rdi,
-        1 => &mut registers.rsi,
-        2 => &mut registers.rdx,
-        3 => &mut registers.r10,
-        4 => &mut registers.r8,
-        _ => &mut registers.r9,
     }
 }
 

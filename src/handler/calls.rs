@@ -48,7 +48,9 @@ pub(super) fn enter(mut stepper: Stepper<'_>) {
     // Unreadable only if the program is about to fault on its own stack.
     let _ = process.memory().read(RuntimeAddr(rsp), &mut return_address);
     let frame = Frame { slot: rsp, returns_to: RuntimeAddr(u64::from_le_bytes(return_address)) };
-    if stepper.comes_round(frame) {
+    let function = process.function_at(stepper.saved.rip());
+    let loops = function.is_some_and(|function| function.loops);
+    if loops && stepper.comes_round(frame) {
         process.progress.note_hit_again();
         return stepper.pass_standing();
     }
@@ -75,8 +77,6 @@ pub(super) fn enter(mut stepper: Stepper<'_>) {
     let wanted = !awaited && call - settings.first_call < settings.calls;
     count_entry(process, wanted);
     stepper.thread.frames.reset(frame);
-    let function = process.function_at(stepper.saved.rip());
-    let loops = function.is_some_and(|function| function.loops);
     let Some(function) = function.filter(|_| wanted) else {
         stepper.thread.phase = if awaited || loops { stepper.pass_by(frame) } else { Phase::Idle };
         return stepper.pass_standing();
@@ -94,35 +94,30 @@ impl Stepper<'_> {
         self.thread.pending.rows().last().is_some_and(leads)
     }
 
-    /// Whether an untraced call has come to its first instruction again, by a branch of its own: nothing else leads there
-    /// with the same frame before its return has been seen.
+    /// Whether an untraced call of a function that loops to its first instruction has come there again: nothing else leads
+    /// there with the same frame before its return has been seen.
     fn comes_round(&self, frame: Frame) -> bool {
-        let loops = self.process.function_at(self.saved.rip()).is_some_and(|function| function.loops);
         let same = |outermost: Frame| {
             (outermost.slot, outermost.returns_to) == (frame.slot, frame.returns_to)
                 && self.thread.guard.at() == Some(frame.returns_to)
         };
-        loops
-            && matches!(self.thread.phase, Phase::Untraced | Phase::Muted)
+        matches!(self.thread.phase, Phase::Untraced | Phase::Muted)
             && self.thread.frames.outermost().is_some_and(same)
     }
 
     /// Whether RSP says that the outermost call has returned.
     pub(super) fn call_is_over(&self) -> bool {
-        let rsp = self.saved.rsp();
-        self.thread
-            .frames
-            .outermost()
-            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot < rsp)
+        self.outermost_lies_below(self.saved.rsp())
     }
 
     /// The same at a function's first instruction, where a new call may reuse the old one's return slot.
     pub(super) fn call_is_over_at_entry(&self) -> bool {
-        let rsp = self.saved.rsp();
-        self.thread
-            .frames
-            .outermost()
-            .is_none_or(|outermost| self.thread.bounds.contains(outermost.slot) && outermost.slot <= rsp)
+        self.outermost_lies_below(self.saved.rsp().saturating_add(1))
+    }
+
+    fn outermost_lies_below(&self, end: u64) -> bool {
+        let below = |outermost: Frame| self.thread.bounds.contains(outermost.slot) && outermost.slot < end;
+        self.thread.frames.outermost().is_none_or(below)
     }
 
     /// A call that is not wanted. Before the first wanted one its end must be seen, or a later call from a deeper frame would

@@ -19,8 +19,8 @@ pub(super) const SLOT: usize = 32;
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
 /// `push qword ptr [rip + 14]`: of what stands behind a jump and where to.
 const PUSH: [u8; 6] = [0xff, 0x35, JUMP.len() as u8 + 8, 0, 0, 0];
-/// What ends the copy of an instruction that the trap flag does not stop behind.
-const INT3: u8 = 0xcc;
+/// What a patch is, and what ends the copy of an instruction that the trap flag does not stop behind.
+pub(super) const INT3: u8 = 0xcc;
 /// Behind a short jump, another jump, and where to.
 pub(super) const SECOND_EXIT: u64 = 2 + JUMP.len() as u64 + 8;
 const PAGE: u64 = 4096;
@@ -169,6 +169,7 @@ pub(super) fn copy(home: RuntimeAddr, place: RuntimeAddr, code: &[u8], vendor: V
     let own: &[u8] = own;
     let to = |address: RuntimeAddr| address.0.to_le_bytes();
     let class = Class::of(&instruction);
+    let stops = matches!(class, Class::Syscall | Class::RepString);
     let (parts, exits): ([&[u8]; 5], _) = match class {
         Class::Plain | Class::Return | Class::Jump { indirect: true } => {
             ([own, &JUMP, &to(behind), &[], &[]], [behind; 2])
@@ -181,14 +182,13 @@ pub(super) fn copy(home: RuntimeAddr, place: RuntimeAddr, code: &[u8], vendor: V
             ([&PUSH, &JUMP, &to(target), &to(behind), &[]], [target; 2])
         }
         // Only the trap tells the thread to go home, and rcx behind `syscall` with it.
-        Class::Syscall | Class::RepString => ([own, &[INT3], &[], &[], &[]], [behind; 2]),
+        _ if stops => ([own, &[INT3], &[], &[], &[]], [behind; 2]),
         _ => return None,
     };
     let mut slot = [0; SLOT];
     for (to, from) in slot.iter_mut().zip(parts.iter().copied().flatten()) {
         *to = *from;
     }
-    let stops = matches!(class, Class::Syscall | Class::RepString);
     Some(Copy { slot, exits, stops })
 }
 

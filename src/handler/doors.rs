@@ -10,7 +10,7 @@ use super::wrapper;
 use crate::address::RuntimeAddr;
 use crate::image::memory::write;
 use crate::raw::Errno;
-use crate::registers::{R10, RAX, RDI, RDX, RSI, RSP, Registers};
+use crate::registers::{RAX, RDI, RSI, RSP, Registers};
 
 /// Bytes of a kernel signal set.
 const SET_SIZE: u64 = 8;
@@ -55,8 +55,7 @@ impl Stepper<'_> {
                 Some(failed(libc::EBADF))
             }
             libc::SYS_close_range => {
-                let [first, last, flags] =
-                    [RDI, RSI, RDX].map(|r| registers.general.get(r).copied().unwrap_or(0) as u32);
+                let [first, last, flags, ..] = registers.syscall_arguments().map(|argument| argument as u32);
                 let closed = descriptors::close_range_around(first, last, flags)?;
                 Some(closed.map_or_else(|errno| failed(errno.0), |()| 0))
             }
@@ -66,8 +65,7 @@ impl Stepper<'_> {
 
     /// rt_sigprocmask(how, set, old, size)
     fn change_mask(&mut self, registers: &Registers) -> u64 {
-        let [how, set, old, size] =
-            [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        let [how, set, old, size, ..] = registers.syscall_arguments();
         if size != SET_SIZE {
             return failed(libc::EINVAL);
         }
@@ -90,8 +88,7 @@ impl Stepper<'_> {
 
     /// rt_sigaction(signal, new, old, size)
     fn change_action(&self, registers: &Registers) -> u64 {
-        let [signal, new, old, size] =
-            [RDI, RSI, RDX, R10].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        let [signal, new, old, size, ..] = registers.syscall_arguments();
         let signal = signal as i32;
         if size != SET_SIZE {
             return failed(libc::EINVAL);

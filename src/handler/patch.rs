@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use super::displaced::{self, Slots};
+use super::displaced::{self, INT3, Slots};
 use super::proc_file;
 use super::saved::Saved;
 use crate::address::RuntimeAddr;
@@ -19,7 +19,6 @@ use crate::image::memory::{Memory, OwnMemory};
 use crate::raw::{self, Errno};
 use crate::registers::RCX;
 
-const INT3: u8 = 0xcc;
 /// Places that can be patched in a process's life; a place that is used again keeps its entry.
 const MOST: usize = 1 << 10;
 const PAGE: u64 = 4096;
@@ -174,17 +173,19 @@ impl Patches {
         Some(if stopped { Home::Stopped(behind) } else { Home::Behind(behind) })
     }
 
-    /// Has a frame show that is to be seen by the program: a copy is nowhere that it knows. Where it was.
-    pub(super) fn bring_home(&self, frame: &mut Saved<'_>) -> Option<Home> {
-        let home = self.home_of(frame.rip())?;
-        let (Home::At(address) | Home::Behind(address) | Home::Stopped(address)) = home;
+    /// Has a frame show that is to be seen by the program: a copy is nowhere that it knows.
+    pub(super) fn bring_home(&self, frame: &mut Saved<'_>) {
+        let Some(Home::At(address) | Home::Behind(address) | Home::Stopped(address)) =
+            self.home_of(frame.rip())
+        else {
+            return;
+        };
         frame.go_to(address);
         // What `syscall` leaves there.
         let rcx = frame.registers(false).general[RCX];
         if let Some(Home::Stopped(behind)) = self.home_of(RuntimeAddr(rcx)) {
             frame.set_general(RCX, behind.0);
         }
-        Some(home)
     }
 
     /// Takes one wish back, and with the last one the instruction.

@@ -27,7 +27,7 @@ use crate::record::control::{Delivery, Engine, StepMode};
 use crate::record::marker::{LostReason, Marker};
 use crate::record::step::{Access, RegisterChangeRef, Step, Syscall};
 use crate::record::verdict::Verdict;
-use crate::registers::{R8, R9, R10, RAX, RCX, RDI, RDX, RSI, RSP, Registers, flag};
+use crate::registers::{RAX, RCX, RDI, RSP, Registers, flag};
 
 /// One signal's worth of work on one thread.
 pub(super) struct Stepper<'a> {
@@ -472,7 +472,7 @@ impl Stepper<'_> {
             };
             let syscall = Syscall {
                 number: before.general[RAX],
-                arguments: syscall_arguments(&before),
+                arguments: before.syscall_arguments(),
                 result: after.general[RAX],
             };
             let step = Step {
@@ -692,10 +692,6 @@ fn fault_signal(fetched: &Fetched) -> u32 {
         _ => libc::SIGSEGV,
     };
     signal as u32
-}
-
-fn syscall_arguments(registers: &Registers) -> [u64; 6] {
-    [RDI, RSI, RDX, R10, R8, R9].map(|register| registers.general.get(register).copied().unwrap_or(0))
 }
 
 /// Iterations of a repeated string instruction: what its counter lost, which is rcx, or ecx under prefix 67.

@@ -11,7 +11,7 @@ use crate::address::RuntimeAddr;
 use crate::image::memory::read_value;
 use crate::raw;
 use crate::record::marker::Marker;
-use crate::registers::{R8, R9, R10, RAX, RDI, RDX, RSI, RSP, Registers};
+use crate::registers::{R8, R9, R10, RAX, RDI, RSI, RSP, Registers};
 
 /// A mask of the program's that a system call waits with, but for the tracer's signals, and what it stands in for.
 #[derive(Clone, Copy)]
@@ -113,7 +113,7 @@ impl Stepper<'_> {
     /// Whether the call sends its own process a signal that ends it: one with the default action, and not blocked.
     fn ends_process(&self, registers: &Registers) -> bool {
         let (own, tid) = (u64::from(raw::getpid()), u64::from(self.tid));
-        let [first, second, third] = [RDI, RSI, RDX].map(|r| registers.general.get(r).copied().unwrap_or(0));
+        let [first, second, third, ..] = registers.syscall_arguments();
         let (reaches, signal) = match registers.general[RAX] as i64 {
             libc::SYS_kill | libc::SYS_rt_sigqueueinfo => (first == own, second),
             libc::SYS_tkill => (first == tid, second),

@@ -7,7 +7,7 @@ use super::compat_call;
 use super::hex::{self, hex};
 use super::json_registers::{FlagMap, RegisterMap};
 use super::names;
-use super::operand_extent;
+use super::operand_extent::Extent;
 use super::rows::StepRow;
 use super::source::{Frame, Location};
 use super::stable::{MASKED, StableAccess, StableRow};
@@ -109,25 +109,24 @@ struct MemoryObject {
 }
 
 impl MemoryObject {
-    fn new(memory: &MemoryAccess, masked: bool, whole: Option<u64>) -> Self {
+    fn new(memory: &MemoryAccess, extent: Extent) -> Self {
         let mut value = String::new();
         let bytes = memory.value.get(..usize::from(memory.size)).unwrap_or(&memory.value);
         hex::push_little_endian(&mut value, bytes);
         let size = memory.size;
-        let whole = whole.filter(|whole| *whole > u64::from(size));
+        let (masked, whole) = (extent.masked, extent.beyond(size));
         Self { access: word(memory.access), address: hex(memory.address.0), size, value, masked, whole }
     }
 
-    fn stable(memory: &StableAccess, masked: bool, whole: Option<u64>) -> Self {
+    fn stable(memory: &StableAccess, extent: Extent) -> Self {
         let StableAccess { access, size, address, value } = memory;
-        let whole = whole.filter(|whole| *whole > u64::from(*size));
         Self {
             access: word(*access),
             address: address.clone(),
             size: *size,
             value: value.clone(),
-            masked,
-            whole,
+            masked: extent.masked,
+            whole: extent.beyond(*size),
         }
     }
 }
@@ -194,11 +193,9 @@ impl<'a> StepLine<'a> {
             RegisterMap(general.chain(flags).collect())
         });
         let flags = stable.filter(|it| !it.flags.is_empty()).map(|it| FlagMap(it.flags.clone()));
-        let whole = operand_extent::whole(row);
-        let masked = code.instruction.as_ref().is_some_and(operand_extent::is_masked);
-        let own = || step.memory.iter().map(|it| MemoryObject::new(it, masked, whole)).collect();
-        let words =
-            |it: &StableRow| it.memory.iter().map(|it| MemoryObject::stable(it, masked, whole)).collect();
+        let extent = Extent::of(row);
+        let own = || step.memory.iter().map(|it| MemoryObject::new(it, extent)).collect();
+        let words = |it: &StableRow| it.memory.iter().map(|it| MemoryObject::stable(it, extent)).collect();
         let (late, expected) = match step.verdict {
             Verdict::Skid(late) => (Some(late), None),
             Verdict::Unexplained { expected } if stable.is_none() => (None, Some(hex(expected.0))),

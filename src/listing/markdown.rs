@@ -19,13 +19,10 @@ use super::{call_block, hex, markers, text, text_frame};
 use crate::check::summary::Summary;
 use crate::record::marker::Marker;
 use crate::record::reader::Trace;
-use crate::registers::{GENERAL_NAMES, R8, R9, RCX, RDI, RDX, RSI};
+use crate::registers::{ARGUMENTS, GENERAL_NAMES};
 
 /// Opens and closes a block; no line of a listing is one (rows are indented, and the heading has words).
 const FENCE: &str = "````";
-
-/// In the order of the calling convention (System V ABI, 3.2.3).
-const ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 
 /// The text listing as a code block.
 ///

@@ -8,10 +8,37 @@ use crate::image::operands;
 /// Bytes of an operand that a trace holds at most (`docs/trace-format.md`).
 const RECORDED: u64 = 64;
 
+/// What is to be said of a row's operands beside their recorded bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    whole: Option<u64>,
+    /// A mask decides which elements the instruction touched.
+    pub masked: bool,
+}
+
+impl Extent {
+    #[must_use]
+    pub fn of(row: &StepRow) -> Self {
+        let masked = row.code.instruction.as_ref().is_some_and(is_masked);
+        Self { whole: whole(row), masked }
+    }
+
+    /// A repeated instruction that ran no time touched nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.whole == Some(0)
+    }
+
+    /// How many bytes there are in all, where those are more than the `size` that a row holds.
+    #[must_use]
+    pub fn beyond(&self, size: u8) -> Option<u64> {
+        self.whole.filter(|whole| *whole > u64::from(size))
+    }
+}
+
 /// Of each operand how many bytes there are in all: of a repeated string instruction the trace holds the first element, of
 /// `fxsave` and its kin the beginning. `None` where all of them are there, or nobody knows.
-#[must_use]
-pub fn whole(row: &StepRow) -> Option<u64> {
+fn whole(row: &StepRow) -> Option<u64> {
     let instruction = row.code.instruction.as_ref()?;
     let size = u64::from(operands::size(instruction));
     let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();

@@ -4,7 +4,7 @@ use super::cells::Reader;
 use super::changes;
 use super::hex;
 use super::line::Line;
-use super::operand_extent;
+use super::operand_extent::Extent;
 use super::palette::Palette;
 use super::rows::StepRow;
 use super::strings::{self, Strings};
@@ -65,14 +65,13 @@ pub fn push_flags(line: &mut Line, row: &StepRow, apart: usize) {
 /// `read 8 [0x7ffd1b2c3d48]=0x1`, one for each operand; `write up to 32 […]=…` where a mask decides about each element.
 pub fn push_memory(line: &mut Line, palette: &Palette, row: &StepRow) {
     let mut gap = 0;
-    let whole = operand_extent::whole(row);
-    if whole == Some(0) {
+    let extent = Extent::of(row);
+    if extent.is_empty() {
         return; // the registers say how often it ran: not at all
     }
-    let masked = row.code.instruction.as_ref().is_some_and(operand_extent::is_masked);
-    let up_to = if masked { "up to " } else { "" };
+    let up_to = if extent.masked { "up to " } else { "" };
     let cut = |line: &mut Line, size: u8| {
-        if let Some(whole) = whole.filter(|whole| *whole > u64::from(size)) {
+        if let Some(whole) = extent.beyond(size) {
             line.push(" … ").push_decimal(u64::from(size)).push(" of ").push_decimal(whole).push(" bytes");
         }
     };

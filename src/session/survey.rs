@@ -128,16 +128,13 @@ impl Survey {
     /// The function at `entry`, which need not have a symbol.
     fn at(&self, pattern: u32, entry: RuntimeAddr) -> Option<FoundFunction> {
         let (module, table) = self.modules.known.iter().zip(&self.tables).find(|(m, _)| m.contains(entry))?;
-        let symbol = table.at(module.elf_address(entry)).map(|(symbol, _)| symbol);
         let at = module.elf_address(entry);
+        let symbol = table.at(at).map(|(symbol, _)| symbol);
         let whole = symbol.map_or_else(|| at..ElfAddr(at.0 + 1), Symbol::range);
         Some(FoundFunction {
             pattern,
             entry,
-            name: symbol.map_or_else(
-                || format!("{}+{:#x}", module.name(), module.elf_address(entry).0),
-                |s| s.name().into_owned(),
-            ),
+            name: symbol.map_or_else(|| format!("{}+{:#x}", module.name(), at.0), |s| s.name().into_owned()),
             ranges: vec![code(module, whole)],
         })
     }

@@ -5,7 +5,6 @@ use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::Waited;
-use super::length::arguments;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::Retired;
 use crate::emulate::call::{Answer, Call, Change, Messages, Then};
@@ -78,7 +77,7 @@ impl Supervisor {
     }
 
     fn answered(&mut self, thread: Pid, number: i64, registers: &Registers) -> Result<Answer, Errno> {
-        let [first, second, third, ..] = arguments(registers);
+        let [first, second, third, ..] = ptrace::arguments(registers);
         let of_first = |it: &Self| it.event_of(thread, first);
         Ok(match number {
             libc::SYS_perf_event_open => return self.open(thread, registers),

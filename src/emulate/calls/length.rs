@@ -23,7 +23,7 @@ impl Supervisor {
         it.restarts = None;
         match &mut it.wait {
             Some(wait) if again => wait.shorten(thread, registers)?,
-            wait => *wait = Wait::of(number, arguments(registers)),
+            wait => *wait = Wait::of(number, ptrace::arguments(registers)),
         }
         Ok(number)
     }
@@ -46,9 +46,4 @@ impl Supervisor {
             self.interrupt_all(process);
         }
     }
-}
-
-/// A system call's arguments, in their order.
-pub(super) const fn arguments(registers: &Registers) -> [u64; 6] {
-    [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9]
 }

@@ -29,9 +29,7 @@ impl Supervisor {
         }
         self.count_on_the_way(&sent, 1);
         self.passed_on = true;
-        let mut processes: Vec<Pid> = self.threads.values().map(|it| it.process).collect();
-        processes.dedup();
-        processes.into_iter().for_each(|process| self.watch(process));
+        self.processes().into_iter().for_each(|process| self.watch(process));
         Answer::Kernel(Then::Sent(sent))
     }
 

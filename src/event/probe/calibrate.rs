@@ -202,6 +202,7 @@ fn measure(report: &Report, sled: Sled, event: Counted, delivery: Delivery, peri
     FIRST.store(sled.first(), Relaxed);
     WIDTH.store(sled.width(), Relaxed);
     let (pid, tid) = (getpid(), gettid());
+    let enough = if again { ENOUGH_STEPS } else { ROUNDS };
     for round in 0..MOST_ROUNDS {
         ROUND.store(round, Relaxed);
         (sled.code())(pid.into(), tid.into(), KICK as u64);
@@ -217,8 +218,7 @@ fn measure(report: &Report, sled: Sled, event: Counted, delivery: Delivery, peri
                 report.away.fetch_add(1, Relaxed);
             }
         }
-        let hits = report.hits.load(Relaxed);
-        if if again { hits >= ENOUGH_STEPS } else { hits >= ROUNDS } {
+        if report.hits.load(Relaxed) >= enough {
             break;
         }
     }

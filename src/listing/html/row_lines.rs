@@ -27,7 +27,7 @@ use crate::listing::code::Code;
 use crate::listing::hex;
 use crate::listing::line::Line;
 use crate::listing::loops::Folds;
-use crate::listing::operand_extent;
+use crate::listing::operand_extent::Extent;
 use crate::listing::palette::Palette;
 use crate::listing::place::Place;
 use crate::listing::rows::{MarkerRow, Occasion, Row, StepRow};
@@ -36,7 +36,7 @@ use crate::listing::stable::{MASKED, StableAccess};
 use crate::listing::strings::{self, Strings};
 use crate::listing::{names, syscall_text};
 use crate::record::marker::Marker;
-use crate::record::reader::{StepEntry, Trace};
+use crate::record::reader::Trace;
 use crate::record::step::{Access, MemoryAccess};
 use crate::record::verdict::Verdict;
 use crate::registers::Registers;
@@ -147,9 +147,8 @@ impl<'t> RowLines<'t> {
             None => self.line.push('?'),
         }
         self.line.push('\t');
-        // A repeated instruction that ran no time touched nothing.
-        let touched = operand_extent::whole(row) != Some(0);
-        for (i, memory) in entry.memory.iter().enumerate().filter(|_| touched) {
+        let extent = Extent::of(row);
+        for (i, memory) in entry.memory.iter().enumerate().filter(|_| !extent.is_empty()) {
             if i > 0 {
                 self.line.push(';');
             }
@@ -159,7 +158,7 @@ impl<'t> RowLines<'t> {
             }
         }
         self.line.push('\t');
-        let more = self.more(row);
+        let more = self.more(row, extent);
         if !more.is_empty() {
             self.line.push_str(&script_json(&more).unwrap_or_default());
         }
@@ -188,7 +187,7 @@ impl<'t> RowLines<'t> {
         self.words.push(&mut self.line, &memory.value);
     }
 
-    fn more(&self, row: &StepRow) -> Map<String, Value> {
+    fn more(&self, row: &StepRow, extent: Extent) -> Map<String, Value> {
         let entry = &row.entry;
         let mut more = Map::new();
         let mut put = |key: &str, value: Value| _ = more.insert(key.to_owned(), value);
@@ -196,10 +195,10 @@ impl<'t> RowLines<'t> {
             let unknown = row.stable.as_ref().is_some_and(|stable| stable.unknown_count);
             put("x", if unknown { json!(MASKED) } else { json!(count) });
         }
-        if let Some(whole) = operand_extent::whole(row).filter(|whole| is_cut(entry, *whole)) {
+        if let Some(whole) = entry.memory.iter().find_map(|memory| extent.beyond(memory.size)) {
             put("w", json!(whole));
         }
-        if !entry.memory.is_empty() && row.code.instruction.as_ref().is_some_and(operand_extent::is_masked) {
+        if !entry.memory.is_empty() && extent.masked {
             put("e", json!(1));
         }
         if entry.syscall.is_some() {
@@ -241,11 +240,6 @@ impl<'t> RowLines<'t> {
         }
         more
     }
-}
-
-/// Whether an operand has more bytes than the row holds.
-fn is_cut(entry: &StepEntry, whole: u64) -> bool {
-    entry.memory.iter().any(|memory| u64::from(memory.size) < whole)
 }
 
 fn text(text: &str) -> String {

@@ -14,13 +14,7 @@ use crate::listing::syscall_arity;
 use crate::record::marker::Marker;
 use crate::record::reader::{CodeBytes, Entry, MarkerEntry, StepEntry, Trace};
 use crate::record::step::Syscall;
-use crate::registers::{R8, R9, R10, RCX, RDI, RDX, RSI};
-
-/// In the order of the calling convention (System V ABI, 3.2.3).
-pub const ORDER: [usize; 6] = [RDI, RSI, RDX, RCX, R8, R9];
-
-/// The registers of a system call's arguments (System V ABI, A.2.1).
-pub const SYSCALL_ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, R10, R8, R9];
+use crate::registers::{ARGUMENTS, SYSCALL_ARGUMENTS};
 
 /// By call, the argument registers that it read first.
 pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
@@ -55,7 +49,7 @@ pub fn used(trace: &Trace) -> HashMap<u64, Vec<usize>> {
             }
         }
     }
-    let registers = |seen: Seen| ORDER.into_iter().filter(|index| seen.used >> index & 1 != 0).collect();
+    let registers = |seen: Seen| ARGUMENTS.into_iter().filter(|index| seen.used >> index & 1 != 0).collect();
     calls.into_iter().map(|(call, seen)| (call, registers(seen))).collect()
 }
 
@@ -82,7 +76,7 @@ struct Seen {
 
 impl Seen {
     fn is_settled(self) -> bool {
-        ORDER.iter().all(|index| self.settled >> index & 1 != 0)
+        ARGUMENTS.iter().all(|index| self.settled >> index & 1 != 0)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a function that ran out of sight has left behind.
 
-use super::arguments::ORDER;
 use super::effects::{self, Effect};
 use super::outside::{mapped_length, written_by_call, written_by_function};
 use super::regions::Regions;
@@ -10,7 +9,7 @@ use super::taint::Taint;
 use crate::address::RuntimeAddr;
 use crate::listing::names;
 use crate::record::reader::Trace;
-use crate::registers::{RAX, RSI};
+use crate::registers::{ARGUMENTS, RAX, RSI};
 
 /// Functions whose number of arguments is known (the manual pages in section 3): what other argument registers hold is
 /// nothing to them.
@@ -183,8 +182,8 @@ impl Native {
             return true;
         }
         let arity = ARITY.iter().find(|(name, _)| self.names.iter().any(|known| known == name));
-        let count = arity.map_or(ORDER.len(), |(_, count)| *count);
-        ORDER.into_iter().zip(self.arguments).take(count).any(|(register, value)| {
+        let count = arity.map_or(ARGUMENTS.len(), |(_, count)| *count);
+        ARGUMENTS.into_iter().zip(self.arguments).take(count).any(|(register, value)| {
             let tags = taint.registers.general(register);
             let points = tags.is_shown().then_some(value).flatten().filter(|value| *value >= 0x1000);
             // A stream holds what its own library keeps there.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iced_x86::Mnemonic;
 
-use super::arguments::{self, ORDER, SYSCALL_ARGUMENTS};
+use super::arguments;
 use super::effects::math_arguments;
 use super::flow::{Flow, Written, addresses, pointer};
 use super::native::{Native, documented, function_at};
@@ -32,7 +32,7 @@ use crate::listing::{changes, hex, markers, names};
 use crate::record::marker::Marker;
 use crate::record::reader::{MarkerEntry, StepEntry, Trace};
 use crate::record::step::{MemoryAccess, RegisterChange};
-use crate::registers::{GENERAL_NAMES, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
+use crate::registers::{ARGUMENTS, GENERAL_NAMES, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, SYSCALL_ARGUMENTS};
 
 /// Where a reader of the rows so far stands.
 pub struct Rewrite<'t> {
@@ -236,7 +236,7 @@ impl<'t> Rewrite<'t> {
                 self.taint.registers = Tags::default();
                 (self.flags, self.interrupted, self.native) = (0, Vec::new(), None);
                 self.flow.known().seen(&registers);
-                for index in ORDER.into_iter().filter(|index| used.contains(index)) {
+                for index in ARGUMENTS.into_iter().filter(|index| used.contains(index)) {
                     let tags = self.regions.adopt(registers.general[index]);
                     self.taint.registers.set_general(index, tags);
                     let value = self.value(registers.general[index], None);
@@ -269,7 +269,7 @@ impl<'t> Rewrite<'t> {
                 };
                 let names = [called, function_at(self.trace, target)];
                 let known = self.flow.known();
-                let arguments = ORDER.map(|register| known.get(register));
+                let arguments = ARGUMENTS.map(|register| known.get(register));
                 match known.get(RSP) {
                     Some(rsp) if vdso => self.taint.memory.ran_aside(rsp),
                     Some(rsp) => self.taint.memory.ran_natively(rsp),
