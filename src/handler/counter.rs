@@ -25,7 +25,7 @@ pub(super) struct Counter {
     /// Counts from arming to the overflow, the tail's included.
     period: u64,
     limit: Limit,
-    /// Its overflow came while another signal's stop was being taken: the counter's own is to come at once.
+    /// Its overflow came while another signal was being taken: the counter's own is to come at once.
     overdue: bool,
     /// Overflows in a row after which nothing had retired.
     pub(super) zero_steps: u64,
@@ -166,7 +166,8 @@ impl Counter {
                 if last.since(&self.base).count < self.period {
                     self.limit = Limit::OneLeft;
                 }
-                self.overdue = state == State::Stopped && last.since(&self.base).count >= self.period;
+                let overflowed = state == State::Stopped && last.since(&self.base).count >= self.period;
+                self.overdue = overflowed && process.awaits_overflow();
                 (reading, state)
             }
         };
@@ -181,6 +182,12 @@ impl Counter {
             counter: state,
             partly: since.per_mille_counted(),
         })
+    }
+
+    /// A SIGTRAP of the program's has come. It does not queue: where it waited first, it has taken the place of an overdue
+    /// one of the counter's, whose stop this is then.
+    pub(super) fn came_instead(&mut self) -> bool {
+        !self.armed && std::mem::take(&mut self.overdue)
     }
 
     /// What the tail is to re-arm.

@@ -21,7 +21,7 @@ use crate::address::RuntimeAddr;
 use crate::event::siginfo::{EventSignal, POLL_HUP, POLL_IN, TRAP_PERF, TRAP_PERF_FLAG_ASYNC, TRAP_TRACE};
 use crate::event::tail::{NOTHING, Tail, handler_with_tail};
 use crate::raw;
-use crate::record::control::Engine;
+use crate::record::control::{Delivery, Engine};
 use crate::record::marker::{LostReason, Marker};
 use crate::record::verdict::Verdict;
 use crate::registers::flag;
@@ -125,6 +125,9 @@ fn handle(
     }
     let hidden = hidden_stop(process, tid, signal, stopped, &Saved::new(context));
     note_dropped_hit(process, tid, signal, Saved::new(context));
+    let instead = signal == libc::SIGTRAP
+        && process.settings.delivery == Delivery::Sigtrap
+        && process.threads.find(tid).is_some_and(|thread| thread.counter.came_instead());
     if deliver(process, tid, signal, info, context) {
         // The handler comes first; the stop that the kernel dropped, and its event counted, is behind it.
         if hidden == Some(Sender::Step)
@@ -134,6 +137,8 @@ fn handle(
         }
     } else if let Some(stop) = hidden {
         take(process, tid, stop, false, Saved::new(context));
+    } else if let Some(thread) = process.threads.find(tid) {
+        Stepper { process, thread, saved: Saved::new(context), tid }.interrupted(instead);
     }
 }
 
@@ -251,6 +256,8 @@ fn take(
     } else if sender == Sender::Counter {
         match (counted, again) {
             _ if stepper.thread.phase != Phase::Stepping => stepper.pass_standing(),
+            // A signal of the program's came first; its wrapper is about to trap, which says what was interrupted.
+            _ if wrapper::contains(rip) => stepper.pass_standing(),
             // The stop that it stands for was taken by a breakpoint, which comes once more.
             (_, Some(again)) if again.at == rip => stepper.come_again(Again { signalled: true, ..again }),
             (Some(counted), _) if counted.overflowed => stepper.overflowed(counted),

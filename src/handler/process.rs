@@ -11,8 +11,8 @@ use super::held::HeldSignals;
 use super::known::{CodeRange, KnownImage, TracedFunction};
 use super::patch::Patches;
 use super::perf::{Breakpoint, out_of_the_way};
-use super::program_signals::{MaskChange, ProgramSignals};
-use super::sigaction::{KernelAction, install, replace};
+use super::program_signals::{MaskChange, ProgramSignals, mask_bit};
+use super::sigaction::{KernelAction, install, pending, replace};
 use super::thread::Threads;
 use crate::address::RuntimeAddr;
 use crate::event::attr::{self, Attr};
@@ -405,6 +405,19 @@ impl Process {
             };
             let _ = self.buffer.modules(tid, &[module]);
         }
+    }
+
+    /// Whether a signal waits that an overflow may have sent.
+    ///
+    /// # Signal safety
+    /// rt_sigpending.
+    pub(super) fn awaits_overflow(&self) -> bool {
+        let by_overflow = match self.settings.delivery {
+            Delivery::Sigtrap | Delivery::Trap => mask_bit(libc::SIGTRAP),
+            // Where the queue of real-time signals is full, plain SIGIO stands in.
+            Delivery::Fasync => mask_bit(self.fasync_signal) | mask_bit(libc::SIGIO),
+        };
+        pending().is_ok_and(|waiting| waiting & by_overflow != 0)
     }
 
     /// How the moving breakpoint's hits come: next to a counter, in the way that needs no re-arming.

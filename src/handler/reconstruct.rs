@@ -1,7 +1,7 @@
 //! More than one instruction between two stops of the counter: the way control took, if only one fits what was counted.
 
 use super::calls::count_entry;
-use super::counter::{Again, Counted, State};
+use super::counter::{Again, Counted, State, Taken};
 use super::pending::PendingRow;
 use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
 use super::thread::Phase;
@@ -21,10 +21,6 @@ impl Stepper<'_> {
     /// # Signal safety
     /// As `Stepper::arrive`; each search decodes a bounded number of instructions.
     pub(super) fn overflowed(&mut self, counted: Counted) {
-        if wrapper::contains(self.saved.rip()) {
-            // A signal of the program's came first; its wrapper is about to trap, which says what was interrupted.
-            return self.pass_standing();
-        }
         if let Some(share) = counted.partly {
             self.process.progress.note_absence();
             return self.lose(LostReason::NotCounting, share);
@@ -55,6 +51,37 @@ impl Stepper<'_> {
         match again {
             Some(again) if again.at == rip => self.stopped_again(again, counted.retired),
             _ => self.come_again(Again { at: rip, first: counted, signalled: false }),
+        }
+    }
+
+    /// A signal of the program's has come while the counter ran, or `instead` of the counter's, and goes nowhere for now.
+    /// This handler's beginning was counted: armed once more as it is, the counter would stop each instruction before it
+    /// has run, by the overflow that it had in the beginning of the handler before.
+    ///
+    /// # Signal safety
+    /// As `Stepper::overflowed`.
+    pub(super) fn interrupted(&mut self, instead: bool) {
+        let counted = self.thread.counter.stop(self.process, Taken::Anothers);
+        let again = self.thread.counter.again.take();
+        let rip = self.saved.rip();
+        if self.thread.phase != Phase::Stepping || wrapper::contains(rip) {
+            return;
+        }
+        self.know_stack();
+        match (counted, again) {
+            (_, Some(again)) => self.come_again(again),
+            (Some(counted), None) => {
+                let stands =
+                    self.thread.pending.rows().first().is_some_and(|row| row.fetched.address() == rip);
+                let mut way = Way::new();
+                match self.only_way_of(1..=counted.retired, &mut way) {
+                    Search::None if stands => self.await_stop(self.thread.expected, false),
+                    Search::One if !stands => self.follow(&way),
+                    _ => self.lose(LostReason::PathUnknown, counted.retired),
+                }
+            }
+            (None, None) if instead => self.await_stop(self.thread.expected, false),
+            (None, None) => {}
         }
     }
 
