@@ -14,6 +14,9 @@ pub type Tail = i64;
 /// Nothing is to be armed.
 pub const NOTHING: Tail = -1;
 
+/// RFLAGS.AC, as a mask of 64 bits (SDM volume 1, 3.4.3.3).
+pub const ALIGNMENT_CHECK: i64 = 1 << 18;
+
 /// REFRESH(1): one overflow more than are left.
 ///
 /// # Signal safety
@@ -44,6 +47,11 @@ macro_rules! handler_with_tail {
             context: *mut libc::ucontext_t,
         ) {
             std::arch::naked_asm!(
+                // The kernel leaves AC as the program has it (`arch/x86/kernel/signal_64.c`): what is made for a stack or
+                // table of any alignment would raise SIGBUS. rt_sigreturn puts it back.
+                "pushfq",
+                "and qword ptr [rsp], {no_alignment_check}",
+                "popfq",
                 // The kernel enters a handler as if by a call; one more word aligns the stack for the next.
                 "sub rsp, 8",
                 "call {inner}",
@@ -61,6 +69,7 @@ macro_rules! handler_with_tail {
                 "mov eax, {sigreturn}",
                 "syscall",
                 "2: ret",
+                no_alignment_check = const !$crate::event::tail::ALIGNMENT_CHECK,
                 inner = sym $inner,
                 ioctl = const libc::SYS_ioctl,
                 sigreturn = const libc::SYS_rt_sigreturn,

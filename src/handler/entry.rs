@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "the kernel passes a signal's facts by pointer")]
 
+use std::sync::atomic::Ordering;
+
 use super::calls::{count_entry, enter, is_traced_process};
 use super::counter::{Again, COUNTER_TAG, Taken};
 use super::crossing::{self, Crossing};
@@ -37,6 +39,8 @@ pub(super) enum Sender {
     Step,
     /// A trigger or a return guard: standing breakpoints, told apart by address.
     Standing,
+    /// A breakpoint instruction that stands in for a breakpoint of any kind.
+    Patch,
     TrapFlag,
     /// The instruction counter has overflowed.
     Counter,
@@ -113,7 +117,7 @@ fn handle(
     let awaited = || awaits_stop(process, tid, saved.rip());
     let sender = sender(process, signal, event, patched || stopped, awaited);
     if patched
-        && (sender == Sender::Standing
+        && (matches!(sender, Sender::Standing | Sender::Patch)
             || sender == Sender::Program && trap_dropped(process, tid, before, saved.rsp()))
     {
         saved.go_to(before);
@@ -179,7 +183,7 @@ fn sender(
         return if stopped { overflow } else { Sender::Program };
     }
     match info.code {
-        libc::SI_KERNEL if by_instruction => Sender::Standing,
+        libc::SI_KERNEL if by_instruction => Sender::Patch,
         TRAP_TRACE => Sender::TrapFlag,
         TRAP_PERF => match info.data {
             STEP_TAG => Sender::Step,
@@ -275,9 +279,12 @@ fn take(
         } else if is_entry {
             process.progress.note_hit_again();
         }
+        if sender == Sender::Patch {
+            stepper.note_stand_in();
+        }
         stepper.prove(Verdict::Exact);
     } else if let Some(counted) = counted
-        && sender == Sender::Standing
+        && matches!(sender, Sender::Standing | Sender::Patch)
         && stepper.comes_first(is_entry)
     {
         if is_entry && again.is_none_or(|again| again.at != rip) {
@@ -321,6 +328,13 @@ impl Stepper<'_> {
         let nested = is_entry && !self.call_is_over_at_entry();
         let returned = self.thread.guard.at() == Some(self.saved.rip()) && self.call_is_over();
         self.thread.phase == Phase::Stepping && !self.thread.pending.rows().is_empty() && (nested || returned)
+    }
+
+    /// What was seen to come in time is no perf event's signal.
+    fn note_stand_in(&self) {
+        if self.process.settings.engine != Engine::TrapFlag {
+            self.process.buffer.counters().stand_ins.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// The call is over, but the stepper had not seen it coming: never a `leave`.

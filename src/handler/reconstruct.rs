@@ -1,12 +1,15 @@
 //! More than one instruction between two stops of the counter: the way control took, if only one fits what was counted.
 
 use super::calls::count_entry;
+use super::code::peek;
 use super::counter::{Again, Counted, State, Taken};
 use super::pending::PendingRow;
-use super::stepper::{Stepper, moves_stack_unseen, rsp_after};
+use super::signal_frame::RETURN_ADDRESS;
+use super::stepper::{Stepper, rsp_after, stack_movement};
 use super::thread::Phase;
 use super::way::{LONGEST, Length, Search, Way, is_branch};
 use super::wrapper;
+use crate::image::class::Class;
 use crate::record::counted::Unit;
 use crate::record::marker::LostReason;
 use crate::record::verdict::Verdict;
@@ -163,14 +166,9 @@ impl Stepper<'_> {
         all
     }
 
-    /// Ways on which so many counts were made, the pending instruction's included.
+    /// Ways on which so many counts were made, those of the pending instructions included.
     fn search_counted(&self, counts: u64, way: &mut Way) -> Search {
-        let Some(first) = self.thread.pending.rows().first() else { return Search::None };
-        let own = match self.process.settings.counting.unit {
-            Unit::Branch => u64::from(is_branch(first.fetched.class)),
-            Unit::Instruction | Unit::Other => 1,
-        };
-        let Some(left) = counts.checked_sub(own) else { return Search::None };
+        let Some(left) = counts.checked_sub(self.counts_of_pending()) else { return Search::None };
         let length = match self.process.settings.counting.unit {
             Unit::Instruction => Length::Instructions(usize::try_from(left).unwrap_or(LONGEST)),
             Unit::Branch => Length::Branches(left),
@@ -179,37 +177,78 @@ impl Stepper<'_> {
         self.search(self.thread.expected, length, self.saved.rip(), way)
     }
 
+    /// What the event counts of the pending instructions: two where the first holds back the stop behind it.
+    fn counts_of_pending(&self) -> u64 {
+        let rows = self.thread.pending.rows();
+        rows.iter().filter(|row| self.is_counted(row.fetched.class)).count() as u64
+    }
+
+    fn is_counted(&self, class: Class) -> bool {
+        self.process.settings.counting.unit != Unit::Branch || is_branch(class)
+    }
+
+    /// RSP behind the pending instructions, as far as their code says it.
+    fn stack_behind_pending(&self) -> Option<u64> {
+        let mut rsp = self.thread.registers.general[RSP];
+        for row in self.thread.pending.rows() {
+            // A slide's row, and RSP behind it, are written before it runs.
+            if !self.thread.sliding.is_some_and(|slide| slide.begins_at(row.fetched.address())) {
+                rsp = rsp.wrapping_add(stack_movement(&row.fetched)?);
+            }
+        }
+        Some(rsp)
+    }
+
+    /// RSP at each instruction of `way`, as far as the code says it: from its value behind the pending instruction on, and
+    /// back from where control is now.
+    fn stack_along(&self, way: &Way, behind_pending: Option<u64>) -> [Option<u64>; LONGEST + 1] {
+        let mut all = [None; LONGEST + 1];
+        let mut known = behind_pending;
+        for (here, (at, _)) in all.iter_mut().zip(way.steps()) {
+            *here = known;
+            let moved = peek(self.process, at).ok().and_then(|fetched| stack_movement(&fetched));
+            known = known.zip(moved).map(|(rsp, moved)| rsp.wrapping_add(moved));
+        }
+        let mut known = Some(self.saved.rsp());
+        for (here, (at, _)) in all.iter_mut().zip(way.steps()).rev() {
+            let moved = peek(self.process, at).ok().and_then(|fetched| stack_movement(&fetched));
+            known = known.zip(moved).map(|(rsp, moved)| rsp.wrapping_sub(moved)).or(*here);
+            *here = here.or(known);
+        }
+        all
+    }
+
     /// Writes the rows on the way and goes on from its end.
     fn follow(&mut self, way: &Way) {
         let counting = self.process.settings.counting;
         self.thread.counter.zero_steps = 0;
-        let first = self.thread.pending.rows().first().copied();
-        let mut rsp = first.map(|row| match self.thread.sliding {
-            // Its row, and RSP behind it, are written before it runs.
-            Some(slide) if slide.begins_at(row.fetched.address()) => self.thread.registers.general[RSP],
-            _ => rsp_after(&row.fetched, self.thread.registers.general[RSP]),
-        });
-        let mut known = first.is_some_and(|row| !moves_stack_unseen(&row.fetched));
-        let counts = |class| counting.unit != Unit::Branch || is_branch(class);
-        let mut counted = first.map_or(0, |row| u64::from(counts(row.fetched.class)));
+        let stack = self.stack_along(way, self.stack_behind_pending());
+        // Near enough to be a frame's place where nothing says it.
+        let mut rsp = self.thread.registers.general[RSP];
+        let mut counted = self.counts_of_pending();
         // Instructions behind the one that the counter was to stop at.
         let mut late = 0;
-        for (at, next) in way.steps() {
+        for ((at, next), here) in way.steps().zip(stack) {
             let Ok(fetched) = self.fetch(at) else { return self.lose(LostReason::PathUnknown, way.count()) };
-            if known && let Some(rsp) = rsp {
+            if let Some(here) = here {
+                rsp = here;
                 self.thread.frames.pop_above(rsp, self.thread.bounds);
             }
             let depth = self.thread.frames.depth();
             if depth < 0 || !self.thread.pending.push(PendingRow { fetched, next, depth }) {
                 return self.lose(LostReason::PathUnknown, way.count());
             }
-            if let Some(rsp) = &mut rsp {
-                self.note_call(&fetched, *rsp);
-                *rsp = rsp_after(&fetched, *rsp);
+            self.note_call(&fetched, rsp);
+            rsp = rsp_after(&fetched, rsp);
+            if fetched.class == Class::Return
+                && let Some(top) = self.thread.frames.top()
+                && top.returns_to == next
+            {
+                rsp = top.slot.wrapping_add(RETURN_ADDRESS);
+                self.thread.frames.pop_above(rsp, self.thread.bounds);
             }
-            known &= !moves_stack_unseen(&fetched);
             late += u32::from(counted >= counting.wanted());
-            counted += u64::from(counts(fetched.class));
+            counted += u64::from(self.is_counted(fetched.class));
         }
         // The counter has stopped the thread before the trigger could.
         if self.is_called() {

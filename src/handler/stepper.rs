@@ -50,6 +50,10 @@ impl Stepper<'_> {
             return self.mute(LostReason::NoRoom, 0);
         }
         if let Some(outermost) = self.thread.frames.outermost() {
+            if self.process.settings.engine == Engine::Breakpoint {
+                // Of the debug registers that are left, the first is the step's: where it goes is decided below.
+                let _ = self.thread.step.place(outermost.returns_to, self.process.fasync_signal);
+            }
             // Without a guard (ENOSPC) a lost stepper is found at the next entry instead.
             let _ = self.thread.guard.place(outermost.returns_to, self.process.fasync_signal);
         }
@@ -279,7 +283,7 @@ impl Stepper<'_> {
                 return Some(at);
             }
             rsp = rsp_after(&fetched, rsp);
-            may_pass = blocks && !moves_stack_unseen(&fetched);
+            may_pass = blocks && stack_movement(&fetched).is_some();
             previous = fetched;
             at = next;
         }
@@ -659,16 +663,39 @@ pub(super) fn pushed_by(fetched: &Fetched) -> Option<u64> {
 
 /// RSP behind the instruction, as far as its encoding says.
 pub(super) fn rsp_after(fetched: &Fetched, rsp: u64) -> u64 {
-    rsp.wrapping_add(i64::from(fetched.instruction.stack_pointer_increment()) as u64)
+    rsp.wrapping_add(stack_movement(fetched).unwrap_or(0))
 }
 
-/// Whether RSP behind the instruction is more than its encoding says: `leave`, `mov rsp, …`, `add rsp, …`.
-pub(super) fn moves_stack_unseen(fetched: &Fetched) -> bool {
-    use iced_x86::Register;
+/// What the instruction adds to RSP. `None` where its encoding does not say it: `leave`, `mov rsp, …`, `and rsp, …`.
+pub(super) fn stack_movement(fetched: &Fetched) -> Option<u64> {
+    use iced_x86::{OpKind, Register};
     let instruction = &fetched.instruction;
-    matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Enter)
-        || matches!(instruction.op0_register(), Register::RSP | Register::ESP | Register::SP)
-            && !matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test)
+    let constant = match instruction.op1_kind() {
+        OpKind::Immediate8to64 => Some(instruction.immediate8to64() as u64),
+        OpKind::Immediate32to64 => Some(instruction.immediate32to64() as u64),
+        _ => None,
+    };
+    let is_stack = |register| matches!(register, Register::RSP | Register::ESP | Register::SP);
+    let whole = instruction.op0_register() == Register::RSP;
+    match instruction.mnemonic() {
+        Mnemonic::Leave | Mnemonic::Enter => None,
+        Mnemonic::Add if whole => constant,
+        Mnemonic::Sub if whole => constant.map(u64::wrapping_neg),
+        Mnemonic::Lea if whole => {
+            let from_itself =
+                instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
+            from_itself.then(|| instruction.memory_displacement64())
+        }
+        Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test => Some(encoded_movement(fetched)),
+        Mnemonic::Xchg | Mnemonic::Xadd if is_stack(instruction.op1_register()) => None,
+        _ if is_stack(instruction.op0_register()) => None,
+        _ => Some(encoded_movement(fetched)),
+    }
+}
+
+/// Of pushes, pops, calls and returns.
+fn encoded_movement(fetched: &Fetched) -> u64 {
+    i64::from(fetched.instruction.stack_pointer_increment()) as u64
 }
 
 /// Where a single-step trap comes too often (`rep`) or one instruction late (`syscall`, and what the kernel emulates).

@@ -1,10 +1,12 @@
 //! The ways that code allows from one instruction to another, in signal context.
 
 use super::code::{Fetched, peek};
-use super::stepper::Stepper;
+use super::stepper::{Stepper, pushed_by};
 use crate::address::RuntimeAddr;
 use crate::image::class::Class;
 use crate::image::static_successor::{StaticSuccessors, static_successors};
+use crate::image::successor::{Successor, successor};
+use crate::registers::{RSP, Registers};
 
 /// Longest way that is looked for, in instructions.
 pub(super) const LONGEST: usize = 60;
@@ -32,8 +34,17 @@ pub(super) enum Length {
 pub(super) enum Search {
     None,
     One,
-    /// Or more instructions than are looked at.
+    /// Or more instructions than are looked at, or one that may have led anywhere.
     Many,
+}
+
+/// Where one of an instruction's ways out leads.
+enum Turn {
+    To(RuntimeAddr),
+    /// There is no such way, or it is not one that is looked for.
+    Nowhere,
+    /// Registers or memory had the target, and they have changed since.
+    Anywhere,
 }
 
 /// What becomes of the way at an instruction.
@@ -54,7 +65,9 @@ impl Way {
     }
 
     /// The instructions before its end, and each one's successor.
-    pub(super) fn steps(&self) -> impl Iterator<Item = (RuntimeAddr, RuntimeAddr)> {
+    pub(super) fn steps(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (RuntimeAddr, RuntimeAddr)> + ExactSizeIterator {
         let nodes = self.nodes.get(..=self.steps).unwrap_or(&[]);
         nodes.iter().copied().zip(nodes.iter().skip(1).copied())
     }
@@ -70,7 +83,8 @@ pub(super) fn is_branch(class: Class) -> bool {
 }
 
 impl Stepper<'_> {
-    /// Looks for ways of this length from `from` to `to`, in scope all along; `found` becomes the first.
+    /// Looks for ways of this length from `from` to `to`; `found` becomes the first. One that leaves the scope is a way, but
+    /// none whose rows could be written.
     ///
     /// # Signal safety
     /// Decodes at most [`PATIENCE`] instructions.
@@ -88,6 +102,7 @@ impl Stepper<'_> {
         let mut ways = Search::None;
         let mut looked_at = 0;
         let mut depth = 0;
+        let now = self.saved.registers(false);
         set(&mut way.nodes, 0, from);
         loop {
             let here = way.nodes.get(depth).copied().unwrap_or(to);
@@ -95,7 +110,11 @@ impl Stepper<'_> {
             let turn = tried.get(depth).copied().unwrap_or(2);
             let judged = if turn == 0 { judge(here, to, depth, passed, length) } else { Here::GoesOn };
             if matches!(judged, Here::End | Here::LastEnd) {
-                if ways != Search::None {
+                let leaves = way
+                    .nodes
+                    .get(..depth)
+                    .is_some_and(|nodes| !nodes.iter().all(|at| self.stays_in_scope(*at)));
+                if ways != Search::None || leaves {
                     return Search::Many;
                 }
                 ways = Search::One;
@@ -114,7 +133,12 @@ impl Stepper<'_> {
                         return Search::Many;
                     }
                     set(&mut tried, depth, turn + 1);
-                    self.turn(&way, depth, turn)
+                    let is_last = matches!(length, Length::Instructions(steps) if depth + 1 == steps);
+                    match self.turn(&way, depth, turn, is_last.then_some(&now)) {
+                        (Turn::To(next), is_branch) => Some((next, is_branch)),
+                        (Turn::Nowhere, _) => None,
+                        (Turn::Anywhere, _) => return Search::Many,
+                    }
                 }
             };
             match next {
@@ -134,29 +158,42 @@ impl Stepper<'_> {
         }
     }
 
-    /// The first (0) or second (1) way out of the instruction at `way.nodes[depth]`, and whether it is a branch.
-    fn turn(&self, way: &Way, depth: usize, turn: u8) -> Option<(RuntimeAddr, bool)> {
-        let at = way.nodes.get(depth).copied()?;
+    /// The first (0) or second (1) way out of the instruction at `way.nodes[depth]`, and whether it is a branch. Of the last
+    /// instruction on the way, the registers are those of `now`.
+    fn turn(&self, way: &Way, depth: usize, turn: u8, now: Option<&Registers>) -> (Turn, bool) {
+        let at = way.nodes.get(depth).copied().unwrap_or_default();
         // Nothing passes the return guard unseen.
-        if turn > 1 || !self.stays_in_scope(at) || self.thread.guard.at() == Some(at) {
-            return None;
+        if turn > 1 || self.thread.guard.at() == Some(at) {
+            return (Turn::Nowhere, false);
         }
-        let fetched = peek(self.process, at).ok()?;
-        let next = match static_successors(&fetched.instruction) {
-            StaticSuccessors::One(only) if turn == 0 => Some(only),
-            StaticSuccessors::Two { taken, fall_through } => {
-                // The same address both ways is one way.
-                let second = if taken == fall_through { None } else { Some(fall_through) };
-                if turn == 0 { Some(taken) } else { second }
-            }
+        let Ok(fetched) = peek(self.process, at) else { return (Turn::Nowhere, false) };
+        let to = match static_successors(&fetched.instruction) {
+            StaticSuccessors::One(only) if turn == 0 => Turn::To(only),
+            StaticSuccessors::Two { taken, .. } if turn == 0 => Turn::To(taken),
+            // The same address both ways is one way.
+            StaticSuccessors::Two { taken, fall_through } if taken != fall_through => Turn::To(fall_through),
             // The counter takes all iterations for one instruction.
-            StaticSuccessors::Repeats { fall_through, .. } if turn == 0 => Some(fall_through),
-            StaticSuccessors::Anywhere if turn == 0 && fetched.class == Class::Return => {
-                self.return_target(way, depth)
-            }
-            _ => None,
-        }?;
-        Some((next, is_branch(fetched.class)))
+            StaticSuccessors::Repeats { fall_through, .. } if turn == 0 => Turn::To(fall_through),
+            StaticSuccessors::Anywhere if turn == 0 => self.open_target(&fetched, way, depth, now),
+            _ => Turn::Nowhere,
+        };
+        (to, is_branch(fetched.class))
+    }
+
+    /// Where the instruction at `way.nodes[depth]`, whose bytes do not say it, has led.
+    fn open_target(&self, fetched: &Fetched, way: &Way, depth: usize, now: Option<&Registers>) -> Turn {
+        if fetched.class == Class::Return {
+            // Without a frame it leaves the call, which the return guard sees.
+            return self.return_target(way, depth).map_or(Turn::Nowhere, Turn::To);
+        }
+        let Some(now) = now else { return Turn::Anywhere };
+        // A jump changes no register, and a call RSP alone.
+        let mut before = *now;
+        before.general[RSP] = now.general[RSP].wrapping_add(pushed_by(fetched).unwrap_or(0));
+        match successor(&fetched.instruction, &before, &self.process.memory()) {
+            Successor::One(target) => Turn::To(target),
+            _ => Turn::Nowhere,
+        }
     }
 
     /// Where the `ret` at `way.nodes[depth]` goes: behind the call on the way that it belongs to, or to the open

@@ -137,6 +137,9 @@ pub struct SummaryLine {
     reconstructed: u64,
     unexplained: u64,
     lost: u64,
+    /// Absent where every stop was an event's.
+    #[serde(skip_serializing_if = "is_zero")]
+    stand_ins: u64,
     all_expected: bool,
     /// Three significant digits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,9 +161,14 @@ impl SummaryLine {
             reconstructed: summary.reconstructed,
             unexplained: summary.unexplained,
             lost: summary.lost,
+            stand_ins: summary.stand_ins,
             all_expected: summary.all_expected(),
             miss_rate_95: summary.miss_rate_95().and_then(|rate| format!("{rate:.2e}").parse().ok()),
             unclosed: trace.is_unclosed(),
         }
     }
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -131,9 +131,13 @@ pub fn write_summary(summary: &Summary, palette: &Palette, out: &mut impl Write)
     writeln!(out, "; entered {}, traced {}", summary.entered, summary.traced)?;
     let style = if summary.strict_holds() { good } else { bad };
     write!(out, "{style}{}{end}", summary.synchronous_phrase())?;
-    match summary.miss_rate_95() {
-        Some(rate) => writeln!(out, " (miss rate below {} % at 95 %)", percent(rate)),
-        None => writeln!(out),
+    if let Some(rate) = summary.miss_rate_95() {
+        write!(out, " (miss rate below {} % at 95 %)", percent(rate))?;
+    }
+    match summary.stand_ins {
+        0 => writeln!(out),
+        1 => writeln!(out, "; 1 stop was a breakpoint instruction's, for want of an event"),
+        more => writeln!(out, "; {more} stops were breakpoint instructions', for want of an event"),
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Counters {
     pub trigger_hits: AtomicU64,
     /// Stops of the return guard. ATOMICS: as `entered`.
     pub guard_stops: AtomicU64,
+    /// Stops that a breakpoint instruction made in the place of a perf event that was not to be had. ATOMICS: as `entered`.
+    pub stand_ins: AtomicU64,
 }
 
 /// Number of 64-bit figures in [`Counters`].
@@ -32,6 +34,7 @@ pub struct CounterValues {
     pub step_hits: u64,
     pub trigger_hits: u64,
     pub guard_stops: u64,
+    pub stand_ins: u64,
 }
 
 impl CounterValues {
@@ -53,6 +56,7 @@ impl Counters {
             step_hits: self.step_hits.load(Ordering::Relaxed),
             trigger_hits: self.trigger_hits.load(Ordering::Relaxed),
             guard_stops: self.guard_stops.load(Ordering::Relaxed),
+            stand_ins: self.stand_ins.load(Ordering::Relaxed),
         }
     }
 }

@@ -54,6 +54,10 @@ pub(super) fn step(out: &mut Cursor<'_>, state: &StreamState, step: &Step<'_>) {
         | bit(!same_verdict(step.verdict, state.reconstructed), part::VERDICT)
         | bit(step.depth != state.depth, part::DEPTH)
         | bit(step.syscall.is_some(), part::SYSCALL);
+    let length = step.next.since(step.address);
+    if tag == 0 && (1..=MAX_INSTRUCTION as u64).contains(&length) {
+        return out.byte(event::PLAIN + length as u8);
+    }
     out.byte(tag);
     out.distance(step.address.0, step.next.0);
     if let Some(registers) = step.registers {

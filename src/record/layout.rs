@@ -2,8 +2,10 @@
 
 /// The first eight bytes of every trace file.
 pub const FILE_MAGIC: [u8; 8] = *b"OVERSTEP";
-/// A reader refuses another major version.
-pub const MAJOR: u16 = 1;
+/// A reader refuses a newer major version.
+pub const MAJOR: u16 = 2;
+/// The oldest that is still read: every file of it is one of version 2 as well.
+pub const OLDEST_MAJOR: u16 = 1;
 /// A reader accepts any minor version: it skips the chunk kinds and events it does not know.
 pub const MINOR: u16 = 0;
 /// The file header's size is a multiple of this.

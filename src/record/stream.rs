@@ -34,6 +34,8 @@ pub(super) mod event {
     pub const EXEC: u8 = 0x99;
     pub const EXIT: u8 = 0x9a;
     pub const LOST: u8 = 0x9b;
+    /// A row without any part, whose `next` lies these many bytes on: its instruction's length, 1 to 15, is added to the tag.
+    pub const PLAIN: u8 = 0xa0;
     pub const SKIPPABLE: u8 = 0xc0;
 }
 

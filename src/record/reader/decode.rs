@@ -25,6 +25,9 @@ pub(super) struct Row<'a> {
     pub syscall: Option<Syscall>,
 }
 
+/// The tag of the longest row that one byte holds.
+const LONGEST_PLAIN: u8 = event::PLAIN + MAX_INSTRUCTION as u8;
+
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "lives in a register or on the stack, once")]
 pub(super) enum Event<'a> {
@@ -44,6 +47,7 @@ pub(super) fn next<'a>(input: &mut Input<'a>, state: &mut StreamState) -> Option
         event::KEYFRAME => keyframe(input, state)?,
         event::SYNC => state.registers = registers(input, &state.registers)?,
         event::RESUME => state.address = RuntimeAddr(input.distance(state.address.0)?),
+        event::PLAIN..=LONGEST_PLAIN => return plain(state, tag - event::PLAIN).map(Event::Row),
         event::SKIPPABLE.. => {
             let length = usize::try_from(input.varint()?).ok()?;
             input.bytes(length)?;
@@ -72,6 +76,15 @@ fn keyframe(input: &mut Input<'_>, state: &mut StreamState) -> Option<()> {
         memory: RuntimeAddr(0),
     };
     Some(())
+}
+
+/// A row that falls through an instruction of `length` bytes, and says nothing more.
+fn plain(state: &mut StreamState, length: u8) -> Option<Row<'static>> {
+    let (n, address, depth, verdict) = (state.n, state.address, state.depth, state.verdict());
+    let next = (length != 0).then(|| address.plus(length.into()))?;
+    state.step(next, depth, verdict);
+    let (registers, count, bytes, syscall) = (None, None, None, None);
+    Some(Row { n, address, next, registers, memory: Vec::new(), count, bytes, verdict, depth, syscall })
 }
 
 fn row<'a>(input: &mut Input<'a>, state: &mut StreamState, tag: u8) -> Option<Row<'a>> {

@@ -16,7 +16,7 @@ pub enum ReadError {
     )]
     Foreign { found: Vec<u8> },
     #[error(
-        "trace format {major}.{minor} is newer than the {known_major}.x that this overstep reads; \
+        "trace format {major}.{minor} is newer than the {known_major}.x that this overstep reads up to; \
          update with `cargo install overstep`"
     )]
     Newer { major: u16, minor: u16, known_major: u16 },

@@ -4,7 +4,7 @@ use super::ReadError;
 use super::input::Input;
 use crate::record::crc::crc32;
 use crate::record::header::{FIXED, TraceHeader};
-use crate::record::layout::{FILE_MAGIC, MAJOR};
+use crate::record::layout::{FILE_MAGIC, MAJOR, OLDEST_MAJOR};
 
 /// The header and its size in bytes, where the chunks begin.
 pub(super) fn parse(bytes: &[u8]) -> Result<(TraceHeader, usize), ReadError> {
@@ -22,7 +22,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(TraceHeader, usize), ReadError> {
     if fixed.major > MAJOR {
         return Err(ReadError::Newer { major: fixed.major, minor: fixed.minor, known_major: MAJOR });
     }
-    if fixed.major != MAJOR {
+    if fixed.major < OLDEST_MAJOR {
         return Err(ReadError::Header {
             offset: 8,
             cause: format!("there is no format version {}", fixed.major),

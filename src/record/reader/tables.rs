@@ -8,6 +8,9 @@ use crate::address::{Bias, RuntimeAddr};
 use crate::record::code::{BLOCK, NO_MODULE};
 use crate::record::counters::{CounterValues, FIGURES};
 
+/// Figures in the `Counters` chunk of format version 1.
+const FIGURES_OF_VERSION_1: usize = 6;
+
 /// A code block, and the symbols that overlap it.
 pub(super) fn code(payload: &[u8]) -> Option<(Block, Vec<Symbol>)> {
     let mut input = Input::new(payload);
@@ -71,15 +74,15 @@ pub(super) fn modules(payload: &[u8]) -> Option<Vec<Module>> {
     Some(modules)
 }
 
-/// Later minor versions may add figures at the end.
+/// Later versions may add figures at the end: those that an older one lacks are 0.
 pub(super) fn counters(payload: &[u8]) -> Option<CounterValues> {
     let mut input = Input::new(payload);
     let mut figures = [0; FIGURES];
-    for figure in &mut figures {
-        *figure = input.u64()?;
+    for (place, figure) in figures.iter_mut().enumerate() {
+        *figure = if place >= FIGURES_OF_VERSION_1 && input.is_empty() { 0 } else { input.u64()? };
     }
-    let [entered, traced, stops, step_hits, trigger_hits, guard_stops] = figures;
-    Some(CounterValues { entered, traced, stops, step_hits, trigger_hits, guard_stops })
+    let [entered, traced, stops, step_hits, trigger_hits, guard_stops, stand_ins] = figures;
+    Some(CounterValues { entered, traced, stops, step_hits, trigger_hits, guard_stops, stand_ins })
 }
 
 pub(super) fn end(payload: &[u8]) -> Option<Ending> {
