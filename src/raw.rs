@@ -63,3 +63,12 @@ pub fn getpid() -> u32 {
     // SAFETY: getpid takes nothing and cannot fail.
     unsafe { syscall(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
 }
+
+/// The soft limit of `resource`, one of `libc::RLIMIT_*` (`prlimit(2)`); `u64::MAX` where there is none.
+pub fn soft_limit(resource: u32) -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: prlimit64 writes a struct of two u64 into `limit`.
+    let _ = unsafe { syscall(libc::SYS_prlimit64, [0, resource.into(), 0, limit.as_mut_ptr() as u64, 0, 0]) };
+    let [soft, _] = limit;
+    soft
+}

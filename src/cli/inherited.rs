@@ -7,8 +7,17 @@ use std::ptr;
 use std::sync::OnceLock;
 
 /// Signals whose disposition overstep changes for itself; the program gets them back as they were.
-const CHANGED: [i32; 7] =
-    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
+const CHANGED: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGPIPE,
+    libc::SIGXFSZ,
+    libc::SIGCHLD,
+];
 
 /// The signal state overstep was started with (`sigaction(2)`, `sigprocmask(2)`).
 #[derive(Clone, Copy)]

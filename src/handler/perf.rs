@@ -145,16 +145,10 @@ impl Breakpoint {
 /// Moves a fresh descriptor to the top of the program's limit, so that the program's own keep the low
 /// numbers they have untraced. Where that fails, the low number stays.
 pub(crate) fn out_of_the_way(fd: i32) -> i32 {
-    let mut limit = [0_u64; 2];
-    // SAFETY: prlimit64 writes a struct of two u64 into `limit`.
-    let asked = unsafe {
-        raw::syscall(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as u64, 0, limit.as_mut_ptr() as u64, 0, 0])
-    };
-    let [soft, _] = limit;
     // 64 below the top, so that several threads find room, or the upper quarter; and never above what fits an i32.
-    let top = soft.min(1 << 20);
+    let top = raw::soft_limit(libc::RLIMIT_NOFILE).min(1 << 20);
     let floor = top - 64.min(top / 4);
-    if asked.is_err() || floor <= fd as u64 {
+    if floor <= fd as u64 {
         return fd;
     }
     // SAFETY: duplicating and closing our own descriptor.

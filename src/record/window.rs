@@ -12,11 +12,14 @@ use memmap2::MmapOptions;
 use super::buffer::{Backing, TraceBuffer};
 use super::control_block::ControlBlock;
 use super::counters::Counters;
+use crate::raw;
 
 /// Address space asked for, in bytes: no memory, only page tables as the trace grows.
 const WINDOW: u64 = 64 << 30;
 /// The least that is taken where address space is limited (`ulimit -v`).
 const SMALLEST: u64 = 64 << 20;
+/// The share of a limited address space that is taken: the rest is the program's.
+const SHARE: u64 = 8;
 
 /// Maps the trace file for the rest of the process's life.
 ///
@@ -33,7 +36,7 @@ pub fn map(file: BorrowedFd<'_>, control: &'static ControlBlock) -> io::Result<T
     if !fits {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the control block names no trace file"));
     }
-    let mut window = WINDOW;
+    let mut window = WINDOW.min(raw::soft_limit(libc::RLIMIT_AS) / SHARE).next_power_of_two().max(SMALLEST);
     let map = loop {
         match MmapOptions::new().len(window as usize).map_raw(&file) {
             Ok(map) => break map,

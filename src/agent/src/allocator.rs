@@ -12,14 +12,22 @@ use overstep::raw;
 
 /// Address space for all of it; touched as far as it is used.
 const REGION: usize = 4 << 30;
+/// The share of a limited address space (`ulimit -v`) that is taken: the rest is the program's.
+const SHARE: usize = 8;
 
 #[global_allocator]
-static ALLOCATOR: Region =
-    Region { base: AtomicUsize::new(0), used: AtomicUsize::new(0), last: AtomicUsize::new(0) };
+static ALLOCATOR: Region = Region {
+    base: AtomicUsize::new(0),
+    length: AtomicUsize::new(0),
+    used: AtomicUsize::new(0),
+    last: AtomicUsize::new(0),
+};
 
 struct Region {
     /// ATOMICS: set once by compare-exchange; a thread that loses unmaps its own.
     base: AtomicUsize,
+    /// In bytes. ATOMICS: stored before `base` (release), by the constructor, when there is no other thread.
+    length: AtomicUsize,
     /// Bytes given out. ATOMICS: threads add.
     used: AtomicUsize,
     /// Where the newest allocation starts: that one can grow in place. ATOMICS: a hint, checked against `used`.
@@ -38,12 +46,14 @@ impl Region {
             // SAFETY: a fresh anonymous mapping; no existing memory is touched.
             unsafe { raw::syscall(libc::SYS_mmap, [0, length as u64, protection, flags, u64::MAX, 0]) }.ok()
         };
-        let fresh = map(REGION)? as usize;
+        let length = REGION.min(raw::soft_limit(libc::RLIMIT_AS) as usize / SHARE);
+        let fresh = map(length)? as usize;
+        self.length.store(length, Ordering::Relaxed);
         match self.base.compare_exchange(0, fresh, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Some(fresh),
             Err(theirs) => {
                 // SAFETY: the mapping just made, which nobody has seen.
-                let _ = unsafe { raw::syscall(libc::SYS_munmap, [fresh as u64, REGION as u64, 0, 0, 0, 0]) };
+                let _ = unsafe { raw::syscall(libc::SYS_munmap, [fresh as u64, length as u64, 0, 0, 0, 0]) };
                 Some(theirs)
             }
         }
@@ -58,7 +68,7 @@ unsafe impl GlobalAlloc for Region {
         let Some(base) = self.base() else { return null_mut() };
         let slack = layout.size() + layout.align() - 1;
         let start = self.used.fetch_add(slack, Ordering::Relaxed);
-        if start + slack > REGION {
+        if start + slack > self.length.load(Ordering::Relaxed) {
             return null_mut();
         }
         let address = (base + start).next_multiple_of(layout.align());
@@ -79,7 +89,7 @@ unsafe impl GlobalAlloc for Region {
         // The newest allocation may end before `used`, by what its alignment left over.
         let newest = self.last.load(Ordering::Relaxed) == old
             && end <= self.base.load(Ordering::Relaxed) + used
-            && grown <= REGION;
+            && grown <= self.length.load(Ordering::Relaxed);
         if newest
             && self.used.compare_exchange(used, grown.max(used), Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {

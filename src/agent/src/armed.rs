@@ -8,6 +8,7 @@ use overstep::address::RuntimeAddr;
 use overstep::handler::process::{MOST_FUNCTIONS, Process};
 use overstep::image::decode::Vendor;
 use overstep::image::function::FunctionPattern;
+use overstep::raw;
 use overstep::record::control::Settings;
 use overstep::session::arm::{self, Reach, Request};
 use overstep::session::survey::{Survey, Wanted};
@@ -23,7 +24,11 @@ enum Trouble {
     Trace = 3,
     Ambiguous = 4,
     Arm = 5,
+    AddressSpace = 6,
 }
+
+/// Bytes of address space below which the program is left alone: what the tracer needs would be missing in the program.
+const LEAST_ADDRESS_SPACE: u64 = 1 << 30;
 
 /// ATOMICS: set once (release) when this process is armed, loaded (acquire) by interposed functions.
 static ARMED: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
@@ -47,6 +52,14 @@ pub fn arm(session: &'static Invitation) {
 }
 
 fn try_to_arm(session: &'static Invitation) -> Result<(), (Trouble, String)> {
+    let address_space = raw::soft_limit(libc::RLIMIT_AS);
+    if address_space < LEAST_ADDRESS_SPACE {
+        let (has, wants) = (address_space >> 20, LEAST_ADDRESS_SPACE >> 20);
+        let text = format!(
+            "its address space is limited to {has} MiB, and tracing wants {wants}: it ran untraced; ulimit -v unlimited"
+        );
+        return Err((Trouble::AddressSpace, text));
+    }
     let patterns: Result<Vec<_>, _> = session.control.patterns().map(FunctionPattern::parse).collect();
     let patterns = patterns.map_err(|error| (Trouble::Patterns, error.to_string()))?;
     let settings: Settings = session

@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let settings = session::settings(arguments, &mechanism);
     let control = Arc::new(session::control(&settings, &wanted.patterns)?);
     let agent = Agent::provide()?;
-    let trace = file::Output::create(arguments.output.as_deref(), arguments.force)?;
+    let mut trace = file::Output::create(arguments.output.as_deref(), arguments.force, &program.path)?;
     let launch =
         Launch::new(&program, &arguments.command, &agent.path(), control.as_fd(), trace.file.as_fd())?;
     let header = session::header(arguments, &settings, mechanism.calibration);
@@ -45,6 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
     let begun = Instant::now();
     let mut helpers = None;
+    let mut settled = Ok(());
     let status = supervise::run(|| {
         let growing = Growth::start(duplicate(&trace.file)?, &header, Arc::clone(&control));
         let growth = growing.map_err(|error| {
@@ -52,6 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .next("make room on the file system, or raise the limit: ulimit -f unlimited")
         })?;
         let program = launch.start()?;
+        settled = trace.settle();
         let progress = if arguments.quiet { None } else { progress(&control) };
         helpers = Some((growth, progress, program));
         Ok(program)
@@ -62,12 +64,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             close(growth, status, begun)?;
             (status, program)
         }
-        (Err(failure), _) => {
-            trace.discard();
-            return Err(failure);
-        }
+        (Err(failure), _) => return Err(failure),
         (Ok(_), None) => unreachable!("supervise::run calls its argument"),
     };
+    settled?;
     show::show(arguments, &control, &trace, Ended { program, status })
 }
 

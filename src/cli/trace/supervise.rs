@@ -17,7 +17,8 @@ static PROGRAM: AtomicI32 = AtomicI32::new(0);
 
 /// A terminal sends Ctrl-C and Ctrl-\ to the program, too, which decides what they mean.
 const IGNORED: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
-const FORWARDED: [Signal; 2] = [Signal::SIGTERM, Signal::SIGHUP];
+/// What others send to a process that they take for the program.
+const FORWARDED: [Signal; 4] = [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGUSR2];
 
 /// How the program ended, as `wait(2)` encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
