@@ -12,7 +12,7 @@ use std::process::Command;
 use common::program::Program;
 use common::run::{native, traced};
 use common::skip::{skip, traceable};
-use common::way::{OTHERS, REFERENCE};
+use common::way::{COUNTER, COUNTER_SIGTRAP, OTHERS, REFERENCE, Way};
 
 const ROWS: u64 = 10_000_000;
 /// Threads, and microseconds between two signals; none where it is 0.
@@ -59,6 +59,19 @@ fn a_storm_of_signals() {
     }
 }
 
+/// The beginning of a handler that has nothing to deliver is counted, too; and a SIGTRAP of the program's may be all that
+/// comes of an overflow.
+#[test]
+fn a_storm_of_signals_while_a_counter_runs() {
+    let test = "a_storm_of_signals_while_a_counter_runs";
+    let Some(()) = traceable(test) else { return };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let Some(path) = built(test, "storm.cpp", &[], directory.path()) else { return };
+    let program = Program::new(&path, &["6", "600", "2"]);
+    let ways = [COUNTER, COUNTER_SIGTRAP].map(|way| traced_by(&program, way, "module", directory.path()));
+    println!("{} rows in 2 runs, 0 findings", ways.iter().sum::<u64>());
+}
+
 /// A source of `fixtures/handler`, whose linkage table is bound while several threads are traced.
 fn built(test: &str, source: &str, flags: &[&str], directory: &Path) -> Option<PathBuf> {
     let compiler = if source.ends_with(".cpp") { "g++" } else { "gcc" };
@@ -78,17 +91,21 @@ fn built(test: &str, source: &str, flags: &[&str], directory: &Path) -> Option<P
 
 /// Traces `traced` in every way and with every `--into`, each run held against the untraced one: rows and runs.
 fn traced_every_way(program: &Program, directory: &Path) -> (u64, u32) {
-    let untraced = native(program);
     let (mut rows, mut runs) = (0, 0);
     for into in ["module", "all", "none"] {
         for way in [REFERENCE].iter().chain(&OTHERS) {
-            let run = traced(program, &["-f", "traced", "--into", into], *way, directory);
-            assert_eq!(run.outcome, untraced, "{} --into {into} {program:?}: {}", way.name, run.stderr);
-            let summary = overstep::check::summary::Summary::of(&run.trace);
-            assert_eq!(summary.entered, summary.traced, "{} --into {into} {program:?}", way.name);
-            rows += summary.steps;
+            rows += traced_by(program, *way, into, directory);
             runs += 1;
         }
     }
     (rows, runs)
+}
+
+/// One run: its rows, when nothing is missing.
+fn traced_by(program: &Program, way: Way, into: &str, directory: &Path) -> u64 {
+    let run = traced(program, &["-f", "traced", "--into", into], way, directory);
+    assert_eq!(run.outcome, native(program), "{} --into {into} {program:?}: {}", way.name, run.stderr);
+    let summary = overstep::check::summary::Summary::of(&run.trace);
+    assert_eq!(summary.entered, summary.traced, "{} --into {into} {program:?}", way.name);
+    summary.steps
 }

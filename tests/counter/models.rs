@@ -122,6 +122,31 @@ fn a_longer_period_stops_at_every_so_many_instructions() {
 
 /// One stop in `wanted` rows, and each of them exact.
 #[track_caller]
+/// A row that did not run, or one at another depth, is never written; what cannot be known is lost, and not the counter's fault.
+#[test]
+fn a_way_between_two_stops_is_the_one_taken_or_unknown() {
+    let Some(subject) = Subject::build("emulate/ways.c") else { return };
+    for which in ["0", "1", "2"] {
+        let truth = subject.step_by_breakpoints(&[which]);
+        let steps: Vec<_> = truth.passages().into_iter().flatten().collect();
+        for options in
+            [&["--period", "6"][..], &["--period", "7"], &["--period", "20"], &["--event", "branches"]]
+        {
+            let found = subject.step(&[], options, &[which]);
+            let summary = found.summary();
+            assert_eq!(summary["zero"], 0, "{which} {options:?}: {summary}");
+            assert_eq!(summary["skid"], 0, "{which} {options:?}: {summary}");
+            assert!(!found.stderr.contains("counted"), "{which} {options:?}: {}", found.stderr);
+            for passage in found.passages().into_iter().flatten() {
+                assert!(steps.contains(&passage), "{which} {options:?}: {passage:?} did not happen");
+            }
+            if which == "0" && options != ["--period", "20"] {
+                assert_eq!(found.places(), truth.places(), "{options:?}");
+            }
+        }
+    }
+}
+
 fn every(found: &Stepped, wanted: usize) {
     let verdicts = found.verdicts();
     for (place, verdict) in verdicts.iter().enumerate() {

@@ -97,6 +97,18 @@ impl Stepped {
         self.steps().map(place).collect()
     }
 
+    /// From which row to which control went, by address and by how much deeper, as far as no row is missing in between.
+    pub fn passages(&self) -> Vec<Option<(&str, &str, i64)>> {
+        let depth = |step: &Value| step["depth"].as_i64().expect("a number");
+        let passage = |pair: &[Value]| {
+            let both = pair.iter().all(|line| line["type"] == "step");
+            both.then(|| {
+                (string(&pair[0], "address"), string(&pair[1], "address"), depth(&pair[1]) - depth(&pair[0]))
+            })
+        };
+        self.lines.windows(2).map(passage).collect()
+    }
+
     /// `skid(n)`, or the verdict's name, of each row.
     pub fn verdicts(&self) -> Vec<String> {
         let verdict = |step: &Value| {
