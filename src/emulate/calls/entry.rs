@@ -115,7 +115,10 @@ impl Supervisor {
             libc::SYS_close_range => Answer::Kernel(Then::LookForClosed),
             libc::SYS_mmap => return self.map(thread, registers),
             libc::SYS_munmap => self.unmaps(thread, RuntimeAddr(first), second),
-            libc::SYS_mremap => self.moves(thread, RuntimeAddr(first), (second, third)),
+            libc::SYS_mremap => self.moves(thread, registers),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
+                self.protects(thread, RuntimeAddr(first), second, third)
+            }
             libc::SYS_sendmsg => self.sends(thread, RuntimeAddr(second), 1),
             libc::SYS_sendmmsg => self.sends(thread, RuntimeAddr(second), third),
             // Where it only looks, the message stays.

@@ -5,6 +5,7 @@ mod descriptor;
 mod entry;
 mod length;
 mod map;
+mod mapping;
 mod open;
 mod passing;
 mod value;

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
-use super::control::can_write_to;
+use super::control::buffer_for;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::{self, Attr, Counted};
 use crate::emulate::call::{Answer, Then};
@@ -58,8 +58,8 @@ impl Supervisor {
         let foreign = self.threads.get(&request.target).is_some_and(|it| it.process != process);
         let permitted =
             if foreign { permitted(thread, registers, &mut injection, &request)? } else { Ok(()) };
-        if let Err(errno) = permitted.and_then(|()| acceptable(&request, &self.events, self.model.min_period))
-        {
+        let acceptable = permitted.and_then(|()| acceptable(&request, &self.events, self.model.min_period));
+        if let Err(errno) = acceptable {
             injection.end(Err(errno))?;
             return Ok(Answer::Made);
         }
@@ -115,7 +115,8 @@ impl Supervisor {
         let id = self.events.next_id();
         let mut event = Event::new(id, request.attr, request.counted, descriptor, &self.model);
         (event.target, event.creator) = (request.target, creator);
-        (event.leader, event.cpu, event.output) = (request.leader, request.cpu, request.output);
+        (event.leader, event.cpu) = (request.leader, request.cpu);
+        event.output = request.output.and_then(|output| self.events.written_by(output));
         let key = self.events.insert(event);
         if let Some(leader) = request.leader.and_then(|leader| self.events.get_mut(leader)) {
             leader.siblings.push(key);
@@ -211,8 +212,8 @@ fn acceptable(
         clock: attr::clock(&request.attr).ok(),
         backward: request.attr.write_backward(),
     };
-    if request.output.and_then(|it| events.get(it)).is_some_and(|output| !can_write_to(&place, output)) {
-        return Err(Errno::EINVAL);
+    if let Some(output) = request.output {
+        buffer_for(&place, output, events)?;
     }
     let Some(leader) = request.leader.and_then(|leader| events.get(leader)) else { return Ok(()) };
     let mismatched = leader.leader.is_some()
