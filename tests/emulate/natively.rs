@@ -176,3 +176,18 @@ unmapped ok replaced ok own ok
 ";
     assert_as_since("split", (6, 18), expected);
 }
+
+#[test]
+fn what_no_counter_takes_is_refused_by_the_same_errno() {
+    let expected = "\
+filter EINVAL nowhere EFAULT endless EFAULT
+program EINVAL none EBADF
+attributes EOPNOTSUPP of another type EINVAL nowhere EFAULT
+bytes to read ENOTTY
+aux sample EINVAL
+member elsewhere EINVAL
+zombie ESRCH as a member ESRCH
+code EPERM later EACCES
+";
+    assert_as_natively("refused", expected);
+}

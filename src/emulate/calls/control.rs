@@ -5,6 +5,7 @@ use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::entry::FIOASYNC;
+use super::unsupported;
 use crate::address::RuntimeAddr;
 use crate::emulate::call::{Answer, Then};
 use crate::emulate::descriptors::is_real_event;
@@ -69,9 +70,13 @@ impl Supervisor {
                 };
             }
             sys::SET_OUTPUT => return self.set_output(thread, key, argument),
-            // No filter, program or output goes with a counter of this PMU; attributes change for breakpoints only.
-            sys::SET_FILTER | sys::SET_BPF | sys::QUERY_BPF => return Answer::Error(Errno::EINVAL),
-            sys::MODIFY_ATTRIBUTES => return Answer::Error(Errno::EOPNOTSUPP),
+            sys::SET_FILTER => return Answer::Error(unsupported::filter(thread, RuntimeAddr(argument))),
+            sys::SET_BPF => return Answer::Error(unsupported::program(thread, argument as i32)),
+            sys::QUERY_BPF => return Answer::Error(Errno::EINVAL),
+            sys::MODIFY_ATTRIBUTES => {
+                let own = self.events.get(key).map(|event| event.attr.type_);
+                return Answer::Error(unsupported::attributes(thread, own, RuntimeAddr(argument)));
+            }
             sys::PAUSE_OUTPUT => {
                 let owner = self.events.written_by(key).and_then(|it| self.events.get_mut(it));
                 let ring = owner.and_then(|event| event.ring.as_mut());

@@ -81,7 +81,10 @@ impl Supervisor {
         let of_first = |it: &Self| it.event_of(thread, first);
         Ok(match number {
             libc::SYS_perf_event_open => return self.open(thread, registers),
-            libc::SYS_ioctl if second >> 8 & 0xff == u64::from(b'$') || second == FIOASYNC => {
+            // FIONREAD, too: a pipe would answer it.
+            libc::SYS_ioctl
+                if second >> 8 & 0xff == u64::from(b'$') || [FIOASYNC, libc::FIONREAD].contains(&second) =>
+            {
                 match of_first(self) {
                     Some(event) => self.control(thread, event, (first, second, third)),
                     // The kernel cannot write into a buffer of ours.

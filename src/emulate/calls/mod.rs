@@ -8,6 +8,7 @@ mod map;
 mod mapping;
 mod open;
 mod passing;
+mod unsupported;
 mod value;
 mod wait;
 
