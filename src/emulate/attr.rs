@@ -145,6 +145,18 @@ const SAMPLED: u64 = (sys::PERF_SAMPLE_IP
     | sys::PERF_SAMPLE_STREAM_ID
     | sys::PERF_SAMPLE_IDENTIFIER) as u64;
 
+/// The bits of `aux_start_paused`, `aux_pause` and `aux_resume` (Linux 6.13), where older headers have `__reserved_3`, of which
+/// an older kernel takes nothing.
+const AUX_START_PAUSED: u32 = 1;
+const AUX_PAUSE_OR_RESUME: u32 = 6;
+
+/// Whether it can only stand in the group of an event with an AUX area, of which there is none here (`kernel/events/core.c`,
+/// `perf_need_aux_event`).
+#[must_use]
+pub fn needs_aux(attr: &Attr) -> bool {
+    attr.aux_sample_size != 0 || attr.__reserved_3 & AUX_PAUSE_OR_RESUME != 0
+}
+
 /// Whether the event asks only for what is emulated: no frequencies, no precise samples, no stacks or registers.
 ///
 /// # Errors
@@ -153,6 +165,7 @@ pub fn supported(attr: &Attr) -> Result<(), Errno> {
     clock(attr)?;
     let lacking = attr.freq() == 1
         || attr.aux_output() == 1
+        || attr.__reserved_3 & AUX_START_PAUSED != 0
         || attr.precise_ip() > 0
         || attr.sample_type & !SAMPLED != 0;
     if lacking { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
@@ -217,5 +230,19 @@ mod tests {
         attr.sample_type = 0;
         attr.set_freq(1);
         assert_eq!(supported(&attr), Err(Errno::EOPNOTSUPP));
+    }
+
+    #[test]
+    fn an_aux_area_is_refused_where_the_kernel_looks_for_it() {
+        let with = |size, actions| {
+            let mut attr = Attr::default();
+            (attr.aux_sample_size, attr.__reserved_3) = (size, actions);
+            attr
+        };
+        assert_eq!(supported(&with(0, AUX_START_PAUSED)), Err(Errno::EOPNOTSUPP));
+        for attr in [with(8, 0), with(0, 2), with(0, 4)] {
+            assert_eq!((supported(&attr), needs_aux(&attr)), (Ok(()), true));
+        }
+        assert!(!needs_aux(&Attr::default()));
     }
 }

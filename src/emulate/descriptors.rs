@@ -29,6 +29,11 @@ pub fn pipes(process: Pid) -> Vec<u64> {
     entries.flatten().filter_map(|entry| number_of(&fs::read_link(entry.path()).ok()?)).collect()
 }
 
+#[must_use]
+pub fn is_open(thread: Pid, descriptor: RawFd) -> bool {
+    fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).is_ok()
+}
+
 /// Whether a descriptor is an event of the real kernel's.
 #[must_use]
 pub fn is_real_event(thread: Pid, descriptor: RawFd) -> bool {

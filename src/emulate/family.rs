@@ -192,13 +192,7 @@ impl Supervisor {
         if let Some(leader) = event.leader.and_then(|leader| self.events.get_mut(leader)) {
             leader.siblings.retain(|&it| it != key);
         }
-        let writers: Vec<Key> =
-            self.events.iter().filter(|(_, it)| it.output == Some(key)).map(|(key, _)| key).collect();
-        for writer in writers {
-            if let Some(writer) = self.events.get_mut(writer) {
-                writer.output = None;
-            }
-        }
+        self.events.detach_writers(key);
         for thread in self.threads.values_mut() {
             thread.instances.retain(|instance| instance.event != key);
             thread.schedule(&mut self.events);

@@ -27,7 +27,7 @@ pub enum Kind {
     PopsFlags(u8),
     /// `iret`, likewise.
     ReturnsWithFlags(u8),
-    /// `int3`, `int1`: the trap is the program's own.
+    /// `int3`, `int1` and `int $3` (two bytes): the trap is the program's own.
     OwnTrap,
     /// Flags, but no result: a conditional branch right behind it is fused with it.
     Compare,
@@ -90,6 +90,7 @@ fn kind(instruction: &Instruction) -> Kind {
         Code::Iretd => return Kind::ReturnsWithFlags(4),
         Code::Iretw => return Kind::ReturnsWithFlags(2),
         Code::Int3 | Code::Int1 => return Kind::OwnTrap,
+        Code::Int_imm8 if instruction.immediate8() == 3 => return Kind::OwnTrap,
         Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 | Code::Mov_Sreg_r64m16
             if instruction.op0_register() == iced_x86::Register::SS =>
         {
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_told_apart() {
-        let cases: [(&[u8], Kind); 23] = [
+        let cases: [(&[u8], Kind); 24] = [
             (&[0x90], Kind::Plain),
             (&[0xf3, 0x90], Kind::Plain),
             (&[0xf3, 0xa4], Kind::Repeated),
@@ -144,6 +145,7 @@ mod tests {
             (&[0x66, 0xcf], Kind::ReturnsWithFlags(2)),
             (&[0xcc], Kind::OwnTrap),
             (&[0xf1], Kind::OwnTrap),
+            (&[0xcd, 0x03], Kind::OwnTrap),
             (&[0x48, 0x39, 0xd8], Kind::Compare),
             (&[0x75, 0x00], Kind::ConditionalBranch),
             (&[0xc3], Kind::Branch),

@@ -4,7 +4,7 @@ use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::attr::Attr;
-use super::event::{Event, Key};
+use super::event::Key;
 use super::instance::Turn;
 use super::read_format;
 use super::record::{self, Identity, Mapping, Named};
@@ -101,9 +101,8 @@ impl Supervisor {
     }
 
     fn write(&mut self, key: Key, bytes: &[u8], samples: u64, identity: Identity) {
-        let Some(event) = self.events.get(key) else { return };
-        let (attr, into) = (event.attr, event.output.unwrap_or(key));
-        let Some(event) = self.events.get_mut(into) else { return };
+        let Some(attr) = self.events.get(key).map(|event| event.attr) else { return };
+        let Some(event) = self.events.written_by(key).and_then(|it| self.events.get_mut(it)) else { return };
         let Some(ring) = &mut event.ring else { return };
         match ring.append(bytes, samples, |number| record::lost(&attr, identity, number)) {
             Appended::Quietly => {}
@@ -118,12 +117,8 @@ impl Supervisor {
 
     /// Whether nothing more is to be expected of the event: it has no buffer, or all its threads have ended.
     pub(super) fn hung_up(&self, key: Key) -> bool {
-        let has_buffer = |event: &Event| {
-            let into = event.output.and_then(|output| self.events.get(output)).unwrap_or(event);
-            into.ring.is_some()
-        };
         let alive = self.threads.values().any(|it| it.instances.iter().any(|it| it.event == key));
-        !alive || !self.events.get(key).is_some_and(has_buffer)
+        !alive || self.events.written_by(key).is_none()
     }
 
     /// Makes the descriptor say what the event would (Linux `kernel/events/core.c`, `perf_poll`).

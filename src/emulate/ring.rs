@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code, reason = "the buffer is memory shared with the program")]
 
+use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -62,6 +63,16 @@ pub struct RingMapping {
     pub start: RuntimeAddr,
     /// In bytes.
     pub length: u64,
+}
+
+impl RingMapping {
+    /// Whether the process still has it (`proc_pid_maps(5)`).
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        let from_to = format!("{:08x}-{:08x} ", self.start.0, self.start.0 + self.length);
+        let is_it = |line: &str| line.starts_with(&from_to) && line.contains(&format!("/memfd:{NAME}"));
+        fs::read_to_string(format!("/proc/{}/maps", self.process)).is_ok_and(|maps| maps.lines().any(is_it))
+    }
 }
 
 #[derive(Debug)]
@@ -209,8 +220,10 @@ impl Ring {
 /// The memfd's name, by which a mapping of it is found in `/proc/PID/maps`.
 #[must_use]
 pub fn name(id: u64) -> String {
-    format!("overstep-perf-{id}")
+    format!("{NAME}{id}")
 }
+
+const NAME: &str = "overstep-perf-";
 
 #[cfg(test)]
 mod tests {

@@ -49,6 +49,12 @@ pub fn process(thread: Pid) -> Option<Pid> {
     field(thread, "Tgid:")?.parse().ok().map(Pid::from_raw)
 }
 
+/// Whether it has ended, and waits to be waited for.
+#[must_use]
+pub fn is_zombie(thread: Pid) -> bool {
+    field(thread, "State:").is_some_and(|state| state.starts_with('Z'))
+}
+
 /// The first CPU that it may run on; 0 when that cannot be told.
 #[must_use]
 pub fn first_cpu(thread: Pid) -> i32 {

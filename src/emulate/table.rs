@@ -55,6 +55,25 @@ impl Events {
         self.iter().find(|(_, event)| event.pipe == pipe).map(|(key, _)| key)
     }
 
+    /// The event whose buffer this one writes to: itself, or another (`PERF_EVENT_IOC_SET_OUTPUT`); `None` without a buffer.
+    #[must_use]
+    pub fn written_by(&self, key: Key) -> Option<Key> {
+        let owner = self.get(key)?.output.unwrap_or(key);
+        self.get(owner)?.ring.is_some().then_some(owner)
+    }
+
+    /// The buffer of `owner` is gone: whoever wrote to it writes nowhere.
+    pub fn detach_writers(&mut self, owner: Key) -> Vec<Key> {
+        let mut writers = Vec::new();
+        for (place, event) in self.slots.iter_mut().enumerate() {
+            if let Some(event) = event.as_mut().filter(|event| event.output == Some(owner)) {
+                event.output = None;
+                writers.push(Key(place));
+            }
+        }
+        writers
+    }
+
     /// The event and its siblings, when it leads a group; else the event alone.
     #[must_use]
     pub fn group(&self, key: Key) -> Vec<Key> {

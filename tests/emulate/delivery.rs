@@ -51,8 +51,7 @@ fn one_seed_is_one_run() {
 
 #[test]
 fn every_kind_of_instruction_is_counted_once() {
-    let expected =
-        "nothing 0\nnops 1000\nrep 4\nrep-zero 3\nloop 101\ngetpid 4\nshadow 4\nflags 4\ncpuid 4\nsignal 8\n";
+    let expected = "nothing 0\nnops 1000\nrep 4\nrep-zero 3\nloop 101\ngetpid 4\nshadow 4\nflags 4\ncpuid 4\nsignal 8\nint3 5\nint-3 5\n";
     assert_prints("counts", &[], &[], expected);
 }
 

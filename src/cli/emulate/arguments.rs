@@ -69,9 +69,9 @@ branches in this CPU's own encoding. A repeated string instruction counts once, 
 their return count, too. All other events go to the real kernel.
 
 Not emulated, and answered as on a machine that lacks it: other hardware events; raw events with edge, inversion or \
-threshold bits; events of a whole CPU or a control group; groups of an emulated event and a real one, or one ring buffer \
+threshold bits; events of a whole CPU, a control group or a process outside; groups of an emulated event and a real one, or one ring buffer \
 for both (perf record -e instructions:u -e page-faults: record them one after the other); frequencies (-F: pass -c); precise_ip, call graphs, stacks, \
-registers, branch stacks and AUX areas; rdpmc. The kernel's own instructions count zero. An event bound to a CPU \
+registers, branch stacks and AUX areas; filters and BPF programs; rdpmc. The kernel's own instructions count zero. An event bound to a CPU \
 counts as if each thread ran on the first CPU it may use. Page faults end no skid. 32-bit system calls, splice \
 and io_uring are not looked at. A transfer that an ignored signal cuts short stays short. A program whose own seccomp \
 filter refuses pipe2 or memfd_create gets no events or buffers. A program under it cannot be traced by another debugger, cannot trace its own children, and gains \

@@ -5,21 +5,28 @@ use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
 use super::entry::FIOASYNC;
+use super::unsupported;
 use crate::address::RuntimeAddr;
 use crate::emulate::call::{Answer, Then};
 use crate::emulate::descriptors::is_real_event;
-use crate::emulate::event::{Event, Key, Place};
+use crate::emulate::event::{Key, Place};
 use crate::emulate::instance::Switch;
 use crate::emulate::memory;
 use crate::emulate::supervisor::Supervisor;
+use crate::emulate::table::Events;
 
-/// Whether an event of this place may write to the buffer of `output` (`kernel/events/core.c`, `perf_event_set_output`).
-#[must_use]
-pub fn can_write_to(place: &Place, output: &Event) -> bool {
-    let other = output.place();
+/// The event whose buffer one of this place is to write to where it asks for that of `output`, which may itself write to
+/// another's (`kernel/events/core.c`, `perf_event_set_output`).
+///
+/// # Errors
+/// EINVAL: there is no buffer, or it is of another place.
+pub fn buffer_for(place: &Place, output: Key, events: &Events) -> Result<Key, Errno> {
+    let other = events.get(output).ok_or(Errno::EINVAL)?.place();
     // Without a CPU of its own a buffer is a task's.
     let same_task = place.cpu != -1 || place.target == other.target;
-    place.cpu == other.cpu && same_task && place.clock == other.clock && place.backward == other.backward
+    let fits =
+        place.cpu == other.cpu && same_task && place.clock == other.clock && place.backward == other.backward;
+    events.written_by(output).filter(|_| fits).ok_or(Errno::EINVAL)
 }
 
 /// What an ENABLE, DISABLE or RESET with `PERF_IOC_FLAG_GROUP` reaches.
@@ -62,12 +69,17 @@ impl Supervisor {
                     Err(_) => Answer::Error(Errno::EFAULT),
                 };
             }
-            sys::SET_OUTPUT => return self.set_output(thread, key, argument as i32),
-            // No filter, program or output goes with a counter of this PMU; attributes change for breakpoints only.
-            sys::SET_FILTER | sys::SET_BPF | sys::QUERY_BPF => return Answer::Error(Errno::EINVAL),
-            sys::MODIFY_ATTRIBUTES => return Answer::Error(Errno::EOPNOTSUPP),
+            sys::SET_OUTPUT => return self.set_output(thread, key, argument),
+            sys::SET_FILTER => return Answer::Error(unsupported::filter(thread, RuntimeAddr(argument))),
+            sys::SET_BPF => return Answer::Error(unsupported::program(thread, argument as i32)),
+            sys::QUERY_BPF => return Answer::Error(Errno::EINVAL),
+            sys::MODIFY_ATTRIBUTES => {
+                let own = self.events.get(key).map(|event| event.attr.type_);
+                return Answer::Error(unsupported::attributes(thread, own, RuntimeAddr(argument)));
+            }
             sys::PAUSE_OUTPUT => {
-                let ring = self.events.get_mut(key).and_then(|event| event.ring.as_mut());
+                let owner = self.events.written_by(key).and_then(|it| self.events.get_mut(it));
+                let ring = owner.and_then(|event| event.ring.as_mut());
                 let Some(ring) = ring.filter(|ring| ring.pages() > 0) else {
                     return Answer::Error(Errno::EINVAL);
                 };
@@ -111,26 +123,31 @@ impl Supervisor {
     }
 
     /// Has the event write to another's buffer, or to its own again.
-    fn set_output(&mut self, thread: Pid, key: Key, descriptor: i32) -> Answer {
-        let output = match descriptor {
-            -1 => None,
-            _ => match self.event_of(thread, descriptor as u64) {
+    fn set_output(&mut self, thread: Pid, key: Key, argument: u64) -> Answer {
+        let output = match argument {
+            // All 64 bits: an int's -1 may come as another number, and is no descriptor.
+            u64::MAX => None,
+            descriptor => match self.event_of(thread, descriptor) {
                 // The kernel's buffers are not ours to write into.
-                None if is_real_event(thread, descriptor) => return Answer::Error(Errno::EINVAL),
+                None if is_real_event(thread, descriptor as i32) => return Answer::Error(Errno::EINVAL),
                 None => return Answer::Error(Errno::EBADF),
                 Some(output) => Some(output),
             },
         };
-        let mismatched = output.is_some_and(|output| {
-            let both = self.events.get(key).zip(self.events.get(output));
-            output == key || !both.is_some_and(|(event, output)| can_write_to(&event.place(), output))
+        let Some(event) = self.events.get(key) else { return Answer::Error(Errno::EBADF) };
+        let owner = output.map(|output| match output == key {
+            true => Err(Errno::EINVAL),
+            false => buffer_for(&event.place(), output, &self.events),
         });
-        let Some(event) = self.events.get_mut(key) else { return Answer::Error(Errno::EBADF) };
-        // Nobody would look into a buffer of its own any more.
-        if mismatched || event.ring.is_some() {
-            return Answer::Error(Errno::EINVAL);
+        let owner = match owner.transpose() {
+            // Nobody would look into a buffer of its own any more.
+            Ok(_) if event.ring.is_some() => return Answer::Error(Errno::EINVAL),
+            Ok(owner) => owner,
+            Err(errno) => return Answer::Error(errno),
+        };
+        if let Some(event) = self.events.get_mut(key) {
+            event.output = owner;
         }
-        event.output = output;
         self.settle(key);
         Answer::Value(0)
     }

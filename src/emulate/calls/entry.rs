@@ -81,7 +81,10 @@ impl Supervisor {
         let of_first = |it: &Self| it.event_of(thread, first);
         Ok(match number {
             libc::SYS_perf_event_open => return self.open(thread, registers),
-            libc::SYS_ioctl if second >> 8 & 0xff == u64::from(b'$') || second == FIOASYNC => {
+            // FIONREAD, too: a pipe would answer it.
+            libc::SYS_ioctl
+                if second >> 8 & 0xff == u64::from(b'$') || [FIOASYNC, libc::FIONREAD].contains(&second) =>
+            {
                 match of_first(self) {
                     Some(event) => self.control(thread, event, (first, second, third)),
                     // The kernel cannot write into a buffer of ours.
@@ -115,7 +118,10 @@ impl Supervisor {
             libc::SYS_close_range => Answer::Kernel(Then::LookForClosed),
             libc::SYS_mmap => return self.map(thread, registers),
             libc::SYS_munmap => self.unmaps(thread, RuntimeAddr(first), second),
-            libc::SYS_mremap => self.moves(thread, RuntimeAddr(first), (second, third)),
+            libc::SYS_mremap => self.moves(thread, registers),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
+                self.protects(thread, RuntimeAddr(first), second, third)
+            }
             libc::SYS_sendmsg => self.sends(thread, RuntimeAddr(second), 1),
             libc::SYS_sendmmsg => self.sends(thread, RuntimeAddr(second), third),
             // Where it only looks, the message stays.

@@ -1,5 +1,5 @@
-//! `mmap(2)` of an event, and what becomes of the mapping: the program gets a hidden memfd in its place, which it makes itself,
-//! because it may have no way to the supervisor's files.
+//! `mmap(2)` of an event: the program gets a hidden memfd in its place, which it makes itself, because it may have no way to the
+//! supervisor's files.
 
 use std::os::fd::AsRawFd;
 
@@ -12,7 +12,7 @@ use crate::emulate::descriptors;
 use crate::emulate::event::Key;
 use crate::emulate::inject::Injection;
 use crate::emulate::memory::Scratch;
-use crate::emulate::ptrace::{self, Registers};
+use crate::emulate::ptrace::Registers;
 use crate::emulate::ring::{self, PAGE, Reader, Ring, RingMapping};
 use crate::emulate::supervisor::Supervisor;
 
@@ -26,11 +26,13 @@ impl Supervisor {
         let (protection, flags) = (registers.rdx as i32, registers.r10 as i32);
         let anonymous = flags & libc::MAP_ANONYMOUS != 0;
         let event = if anonymous { None } else { self.event_of(thread, registers.r8) };
+        let replaces = match flags & libc::MAP_FIXED {
+            0 => Answer::Kernel(Then::Nothing),
+            _ => self.unmaps(thread, RuntimeAddr(registers.rdi), registers.rsi),
+        };
         let Some(key) = event else {
-            if flags & libc::MAP_FIXED != 0
-                && self.holds_ring(thread, RuntimeAddr(registers.rdi), registers.rsi)
-            {
-                return Ok(Answer::Kernel(Then::RingUnmapped));
+            if replaces != Answer::Kernel(Then::Nothing) {
+                return Ok(replaces);
             }
             let executable = protection & libc::PROT_EXEC != 0;
             return Ok(Answer::Kernel(if executable { Then::Mapped } else { Then::Nothing }));
@@ -40,6 +42,9 @@ impl Supervisor {
             Ok(pages) => pages,
             Err(errno) => return Ok(Answer::Error(errno)),
         };
+        if matches!(replaces, Answer::Error(_)) {
+            return Ok(replaces);
+        }
         let Some(process) = self.threads.get(&thread).map(|it| it.process) else { return Err(Errno::ESRCH) };
         let Some(event) = self.events.get_mut(key) else { return Ok(Answer::Error(Errno::EBADF)) };
         // A second mapping is of the same buffer, which is then the supervisor's to hand out.
@@ -91,13 +96,13 @@ impl Supervisor {
         };
         injection.end(result)?;
         if let Ok(at) = result {
+            if registers.r10 as i32 & FIXED == libc::MAP_FIXED {
+                self.unmapped();
+            }
             let length = registers.rsi.next_multiple_of(PAGE as u64);
             self.mappings.push(RingMapping { process, start: RuntimeAddr(at), length });
             // There is something to wait for now.
             self.settle(key);
-            if registers.r10 as i32 & FIXED == libc::MAP_FIXED {
-                self.unmapped();
-            }
         }
         Ok(Answer::Made)
     }
@@ -106,6 +111,10 @@ impl Supervisor {
     fn pages(&self, key: Key, registers: &Registers) -> Result<usize, Errno> {
         let Some(event) = self.events.get(key) else { return Err(Errno::EBADF) };
         let (length, offset) = ((registers.rsi as usize).next_multiple_of(PAGE), registers.r9);
+        // No code comes from a file of no file system (`fs/anon_inodes.c`, SB_I_NOEXEC).
+        if length > 0 && registers.rdx & libc::PROT_EXEC as u64 != 0 {
+            return Err(Errno::EPERM);
+        }
         // An inherited event's copies would all write to one buffer, from all CPUs.
         let shared_by_cpus = event.cpu == ANY_CPU && event.attr.inherit() == 1;
         let private = registers.r10 as i32 & libc::MAP_SHARED == 0;
@@ -113,66 +122,17 @@ impl Supervisor {
             return Err(Errno::EINVAL);
         }
         let pages = length / PAGE - 1;
-        if pages != 0 && !pages.is_power_of_two()
-            || event.ring.as_ref().is_some_and(|ring| ring.pages() != pages)
-        {
+        let owner = self.events.written_by(key).and_then(|it| self.events.get(it));
+        let ring = owner.and_then(|event| event.ring.as_ref());
+        if pages != 0 && !pages.is_power_of_two() || ring.is_some_and(|ring| ring.pages() != pages) {
             return Err(Errno::EINVAL);
+        }
+        // It writes to another's buffer, which is that event's to map.
+        if event.output.is_some() {
+            return Err(Errno::EBUSY);
         }
         // The kernel's list of them must be one allocation (`kernel/events/ring_buffer.c`, `rb_alloc`).
         if pages > MOST_PAGES { Err(Errno::ENOMEM) } else { Ok(pages) }
-    }
-
-    /// `munmap(address, length)`.
-    pub(super) fn unmaps(&self, thread: Pid, at: RuntimeAddr, length: u64) -> Answer {
-        let holds = self.holds_ring(thread, at, length);
-        Answer::Kernel(if holds { Then::RingUnmapped } else { Then::Nothing })
-    }
-
-    /// `mremap(address, length, new length, …)`: a ring does not grow (VM_DONTEXPAND).
-    pub(super) fn moves(&self, thread: Pid, at: RuntimeAddr, lengths: (u64, u64)) -> Answer {
-        let (length, new) = lengths;
-        if !self.holds_ring(thread, at, length.max(1)) {
-            return Answer::Kernel(Then::Nothing);
-        }
-        if new > length { Answer::Error(Errno::EFAULT) } else { Answer::Kernel(Then::RingMoved(at)) }
-    }
-
-    fn holds_ring(&self, thread: Pid, at: RuntimeAddr, length: u64) -> bool {
-        let process = self.threads.get(&thread).map(|it| it.process);
-        let overlaps =
-            |it: &RingMapping| it.start.0 < at.0.saturating_add(length) && at.0 < it.start.0 + it.length;
-        self.mappings.iter().any(|it| Some(it.process) == process && overlaps(it))
-    }
-
-    /// Takes the buffer from the events whose last mapping has gone.
-    pub(super) fn unmapped(&mut self) {
-        let gone: Vec<Key> = self
-            .events
-            .iter()
-            .filter(|(_, event)| event.ring.is_some() && !self.is_mapped(event))
-            .map(|(key, _)| key)
-            .collect();
-        for key in gone {
-            if let Some(event) = self.events.get_mut(key) {
-                event.ring = None;
-            }
-            let writers: Vec<Key> =
-                self.events.iter().filter(|(_, it)| it.output == Some(key)).map(|(key, _)| key).collect();
-            writers.into_iter().chain([key]).for_each(|key| self.settle(key));
-        }
-        self.look_for_closed();
-    }
-
-    pub(super) fn moved(&mut self, thread: Pid, from: RuntimeAddr) -> Result<(), Errno> {
-        let to = ptrace::registers(thread)?.rax;
-        let process = self.threads.get(&thread).map(|it| it.process);
-        if (to as i64) > 0
-            && let Some(it) =
-                self.mappings.iter_mut().find(|it| Some(it.process) == process && it.start == from)
-        {
-            it.start = RuntimeAddr(to);
-        }
-        Ok(())
     }
 }
 

@@ -5,8 +5,10 @@ mod descriptor;
 mod entry;
 mod length;
 mod map;
+mod mapping;
 mod open;
 mod passing;
+mod unsupported;
 mod value;
 mod wait;
 

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 use perf_event_open_sys::bindings as sys;
 
-use super::control::can_write_to;
+use super::control::buffer_for;
 use crate::address::RuntimeAddr;
 use crate::emulate::attr::{self, Attr, Counted};
 use crate::emulate::call::{Answer, Then};
@@ -16,6 +16,7 @@ use crate::emulate::inject::Injection;
 use crate::emulate::instance::{Instance, Role, Switch};
 use crate::emulate::memory::{self, Scratch};
 use crate::emulate::ptrace::Registers;
+use crate::emulate::status;
 use crate::emulate::supervisor::Supervisor;
 
 const NONE: i32 = -1;
@@ -55,11 +56,13 @@ impl Supervisor {
                 return Ok(Answer::Made);
             }
         }
-        let foreign = self.threads.get(&request.target).is_some_and(|it| it.process != process);
+        let foreign = self.threads.get(&request.target).is_none_or(|it| it.process != process);
         let permitted =
             if foreign { permitted(thread, registers, &mut injection, &request)? } else { Ok(()) };
-        if let Err(errno) = permitted.and_then(|()| acceptable(&request, &self.events, self.model.min_period))
-        {
+        let acceptable = permitted.and_then(|()| acceptable(&request, &self.events, self.model.min_period));
+        // No thread of another supervisor's, or of nobody's, is in a group of ours or writes to a buffer of ours.
+        let ours = self.threads.contains_key(&request.target).then_some(()).ok_or(Errno::EINVAL);
+        if let Err(errno) = acceptable.and(ours) {
             injection.end(Err(errno))?;
             return Ok(Answer::Made);
         }
@@ -98,9 +101,6 @@ impl Supervisor {
             return None;
         }
         let target = if pid == 0 { thread } else { Pid::from_raw(pid) };
-        if !self.threads.contains_key(&target) {
-            return None;
-        }
         let other = match group {
             NONE => None,
             descriptor => Some(self.event_of(thread, descriptor as u64)?),
@@ -108,6 +108,12 @@ impl Supervisor {
         let flagged = |flag: u32| registers.r8 & u64::from(flag) != 0;
         let leader = other.filter(|_| !flagged(sys::PERF_FLAG_FD_NO_GROUP));
         let output = other.filter(|_| flagged(sys::PERF_FLAG_FD_OUTPUT));
+        // Of a process elsewhere the kernel knows all, unless a group or a buffer is ours; a zombie it would look for behind the
+        // PMU.
+        let concerns_us = || leader.is_some() || output.is_some() || status::is_zombie(target);
+        if !self.threads.contains_key(&target) && !concerns_us() {
+            return None;
+        }
         Some(Request { attr, counted, target, leader, output, cpu, flags: registers.r8 })
     }
 
@@ -115,7 +121,8 @@ impl Supervisor {
         let id = self.events.next_id();
         let mut event = Event::new(id, request.attr, request.counted, descriptor, &self.model);
         (event.target, event.creator) = (request.target, creator);
-        (event.leader, event.cpu, event.output) = (request.leader, request.cpu, request.output);
+        (event.leader, event.cpu) = (request.leader, request.cpu);
+        event.output = request.output.and_then(|output| self.events.written_by(output));
         let key = self.events.insert(event);
         if let Some(leader) = request.leader.and_then(|leader| self.events.get_mut(leader)) {
             leader.siblings.push(key);
@@ -145,8 +152,8 @@ impl Supervisor {
     }
 }
 
-/// Whether the program may watch another process (`perf_check_permission`), which the kernel looks at behind the PMU: asked
-/// of an event that every machine has.
+/// Whether there is another process to watch, and the program may (`perf_check_permission`), which the kernel looks at behind
+/// the PMU: asked of an event that every machine has.
 fn permitted(
     thread: Pid,
     registers: &Registers,
@@ -169,8 +176,8 @@ fn permitted(
             let _ = injection.call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0])?;
             Ok(())
         }
-        Err(errno @ (Errno::EACCES | Errno::EPERM)) => Err(errno),
-        // It says nothing about permissions.
+        Err(errno @ (Errno::EACCES | Errno::EPERM | Errno::ESRCH)) => Err(errno),
+        // It says nothing about the process.
         Err(_) => Ok(()),
     })
 }
@@ -211,8 +218,11 @@ fn acceptable(
         clock: attr::clock(&request.attr).ok(),
         backward: request.attr.write_backward(),
     };
-    if request.output.and_then(|it| events.get(it)).is_some_and(|output| !can_write_to(&place, output)) {
+    if attr::needs_aux(&request.attr) {
         return Err(Errno::EINVAL);
+    }
+    if let Some(output) = request.output {
+        buffer_for(&place, output, events)?;
     }
     let Some(leader) = request.leader.and_then(|leader| events.get(leader)) else { return Ok(()) };
     let mismatched = leader.leader.is_some()
