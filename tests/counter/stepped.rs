@@ -98,15 +98,15 @@ impl Stepped {
     }
 
     /// From which row to which control went, by address and by how much deeper, as far as no row is missing in between.
-    pub fn passages(&self) -> Vec<Option<(&str, &str, i64)>> {
+    pub fn passages(&self) -> Vec<(&str, &str, i64)> {
         let depth = |step: &Value| step["depth"].as_i64().expect("a number");
-        let passage = |pair: &[Value]| {
-            let both = pair.iter().all(|line| line["type"] == "step");
-            both.then(|| {
-                (string(&pair[0], "address"), string(&pair[1], "address"), depth(&pair[1]) - depth(&pair[0]))
-            })
-        };
-        self.lines.windows(2).map(passage).collect()
+        let mut passages = Vec::new();
+        for (one, next) in self.lines.iter().zip(&self.lines[1..]) {
+            if one["type"] == "step" && next["type"] == "step" {
+                passages.push((string(one, "address"), string(next, "address"), depth(next) - depth(one)));
+            }
+        }
+        passages
     }
 
     /// `skid(n)`, or the verdict's name, of each row.

@@ -18,6 +18,8 @@ use crate::raw::{Errno, syscall};
 
 /// No probe needs a tenth of it; only a kernel bug or a stopped machine does.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// Under our own emulator an instruction costs two context switches, which a busy machine makes wait.
+const EMULATED_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a wait goes on without looking whether it is given up.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -52,7 +54,8 @@ pub(super) fn run<T>(
     body: impl FnOnce(&Report),
     judge: impl FnOnce(&Report) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let (report, end) = isolate(PATIENCE, || false, body)?;
+    let patience = if emulated().is_some() { EMULATED_PATIENCE } else { PATIENCE };
+    let (report, end) = isolate(patience, || false, body)?;
     end?;
     judge(&report)
 }
