@@ -1,8 +1,10 @@
 //! ELF reading on real files: what gcc makes of small sources, and what the system has.
 
 use overstep::address::ElfAddr;
+use overstep::image::decode::Vendor;
 use overstep::image::elf::{Elf, Kind};
 use overstep::image::elf_symbols::SymbolKind;
+use overstep::image::entry::{Certainty, Entries, NoEntry};
 use overstep::image::function::{FunctionPattern, find, find_at, nearest};
 use overstep::image::symbols::{Symbol, SymbolTable};
 use overstep::image::unwind::covered;
@@ -301,4 +303,40 @@ fn unwind_information_bounds_functions_without_symbols() {
         assert_eq!(covered(&stripped, ElfAddr(gcd.end.0 - 1)), Some(gcd.clone()), "{name}: in its middle");
         assert_eq!(covered(&stripped, ElfAddr(1)), None);
     }
+}
+
+/// Data between code, which only some of the file's words tell apart, and code that no function covers.
+#[test]
+fn a_trace_can_begin_where_an_instruction_starts_as_far_as_the_file_says() {
+    const SOURCE: &str = "
+        asm(\".text\\nfun: mov konst(%rip), %eax\\n ret\\nkonst: .long 41\\n\"
+            \".type table, @object\\n.size table, 4\\ntable: .long 42\\n\"
+            \".type one, @function\\n.size one, 1\\none: ret\\n nop\\n .byte 6\\n\"
+            \".type two, @function\\ntwo: mov $5, %eax\\n ret\\n.size two, . - two\\n\");
+        __attribute__((noinline, noipa)) int three(int n) { return n + 1234567; }
+        int main(int argc, char **argv) { return three(argc); }";
+    let directory = tempfile::tempdir().unwrap();
+    let Some(path) = compile(directory.path(), "entries", SOURCE, &["-O1"]) else { return };
+    let Some(stripped) = compile(directory.path(), "stripped", SOURCE, &["-O1", "-s"]) else { return };
+    let (elf, symbols) = table(&path);
+    let entries = Entries::of(&elf, &symbols, Vendor::Intel);
+    let place = |name: &str, offset| ElfAddr(named(&symbols, name).address.0 + offset);
+    let at = |name, offset| entries.at(place(name, offset), "a.out");
+    for (name, offset) in [("fun", 0), ("fun", 6), ("one", 0), ("two", 0), ("two", 5), ("three", 0)] {
+        assert_eq!(at(name, offset), Ok(Certainty::Known), "{name}+{offset}");
+    }
+    assert_eq!(at("one", 1), Ok(Certainty::Unknown), "a nop behind the function");
+    assert!(matches!(at("one", 2), Err(NoEntry::Undecodable { .. })), "{:?}", at("one", 2));
+    let nearest = vec![place("two", 0), place("two", 5)];
+    let inside = NoEntry::Inside { file: "a.out".to_owned(), at: place("two", 1), nearest };
+    assert_eq!(at("two", 1), Err(inside));
+    assert!(matches!(at("konst", 0), Err(NoEntry::Read { by, .. }) if by == place("fun", 0)));
+    assert!(matches!(at("konst", 1), Err(NoEntry::Read { .. })));
+    assert!(matches!(at("konst", 4), Err(NoEntry::Object { name, .. }) if name == "table"));
+    // Without names, by what unwinding needs.
+    let (elf, names) = table(&stripped);
+    let entries = Entries::of(&elf, &names, Vendor::Intel);
+    assert_eq!(entries.at(place("three", 0), "a.out"), Ok(Certainty::Known));
+    let inside = entries.at(place("three", 1), "a.out");
+    assert!(matches!(inside, Err(NoEntry::Inside { .. })), "{inside:?}");
 }

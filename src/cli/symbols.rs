@@ -1,6 +1,7 @@
 //! `overstep symbols PROGRAM [PATTERN]`: what can be traced.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,10 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::exit::{self, Failure, Outcome};
-use super::stdout;
 use super::target::{self, Line, Source, functions_at, inlined_everywhere};
+use super::{stderr, stdout};
 use crate::image::dwarf::separate;
-use crate::image::elf::Elf;
+use crate::image::elf::{Elf, Kind};
 use crate::image::elf_symbols::SymbolKind;
 use crate::image::function::{FunctionPattern, Place, find, find_at, nearest};
 use crate::image::symbols::{Symbol, SymbolTable};
@@ -52,12 +53,14 @@ struct Row {
     name: String,
     /// The name as the linker has it.
     raw: String,
+    #[serde(skip)]
+    version: Option<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let pattern = arguments.pattern.as_deref().map(parse).transpose()?;
-    let modules = modules(arguments)?;
-    let rows: Vec<Row> = match (&pattern, &arguments.pattern) {
+    let Searched { modules, kind } = modules(arguments)?;
+    let mut rows: Vec<Row> = match (&pattern, &arguments.pattern) {
         (Some(FunctionPattern { place: Place::Line { file, line }, .. }), Some(text)) => {
             rows_at(Line { text, file, line: *line }, &modules)?
         }
@@ -66,8 +69,17 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if rows.is_empty() {
         return Err(nothing(arguments, pattern.as_ref(), &modules));
     }
+    if matches!(kind, Kind::Static | Kind::StaticPie) {
+        let program = arguments.program.display();
+        stderr::say(&format!(
+            "`{program}` is static: none of these can be traced, since no loader loads the agent"
+        ));
+    }
     stdout::print(exit::USAGE, |out| match arguments.format {
-        Format::Text => write_table(&rows, arguments.libs, out),
+        Format::Text => {
+            tell_apart(&mut rows);
+            write_table(&rows, arguments.libs, out)
+        }
         Format::Json => write_json(&rows, out),
     })?;
     Ok(Outcome::Status(exit::HOLDS))
@@ -77,7 +89,13 @@ fn parse(text: &str) -> Result<FunctionPattern, Failure> {
     FunctionPattern::parse(text).map_err(|error| Failure::new(exit::USAGE, error))
 }
 
-fn modules(arguments: &Arguments) -> Result<Vec<(PathBuf, SymbolTable)>, Failure> {
+/// The program, and its libraries if they are asked for.
+struct Searched {
+    modules: Vec<(PathBuf, SymbolTable)>,
+    kind: Kind,
+}
+
+fn modules(arguments: &Arguments) -> Result<Searched, Failure> {
     let path = if arguments.program.exists() {
         arguments.program.clone()
     } else {
@@ -94,7 +112,21 @@ fn modules(arguments: &Arguments) -> Result<Vec<(PathBuf, SymbolTable)>, Failure
             Some((path, table))
         }));
     }
-    Ok(modules)
+    Ok(Searched { modules, kind: elf.kind() })
+}
+
+/// Puts the versions behind names that a module has twice.
+fn tell_apart(rows: &mut [Row]) {
+    let names: Vec<_> = rows.iter().map(|row| (row.module.clone(), row.name.clone())).collect();
+    let mut seen: HashMap<_, usize> = HashMap::new();
+    for name in &names {
+        *seen.entry(name).or_default() += 1;
+    }
+    for (row, name) in rows.iter_mut().zip(&names) {
+        if seen.get(name).is_some_and(|times| *times > 1) {
+            row.name.extend(row.version.take());
+        }
+    }
 }
 
 fn rows(path: &Path, table: &SymbolTable, pattern: Option<&FunctionPattern>) -> Vec<Row> {
@@ -131,6 +163,7 @@ impl Row {
             kind: kind(symbol.kind),
             name: symbol.name().into_owned(),
             raw: symbol.raw().to_owned(),
+            version: symbol.version().map(str::to_owned),
         }
     }
 }

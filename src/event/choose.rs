@@ -249,7 +249,8 @@ fn about_registers(machine: &mut dyn Machine, engine: Engine) -> Option<String> 
     short.then(|| {
         let error =
             OpenError { errno: libc::ENOSPC, wanted: Wanted::Guard, cause: Cause::DebugRegistersTaken };
-        format!("{free} debug registers free: tracing does without the return guard; {}", error.remedy())
+        let registers = if free == 1 { "register" } else { "registers" };
+        format!("{free} debug {registers} free: tracing does without the return guard; {}", error.remedy())
     })
 }
 

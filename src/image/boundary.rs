@@ -39,14 +39,20 @@ impl InstructionMap {
     /// Decodes all functions of `symbols`, and the entry point.
     #[must_use]
     pub fn of(elf: &Elf, symbols: &SymbolTable, vendor: Vendor) -> Self {
+        let functions: Vec<_> = symbols.symbols().iter().map(Symbol::range).collect();
+        Self::of_ranges(elf, &functions, vendor)
+    }
+
+    /// The same for functions that are known by their code alone.
+    #[must_use]
+    pub fn of_ranges(elf: &Elf, functions: &[Range<ElfAddr>], vendor: Vendor) -> Self {
         if !elf.is_x86_64() {
             return Self::default();
         }
         let ranges = elf.text_ranges().into_iter().filter(|range| range.start < range.end);
         let segments = ranges.filter_map(|range| {
             let bytes = elf.bytes_at(range.start, range.end.0 - range.start.0)?;
-            let functions = symbols.symbols().iter().map(Symbol::range);
-            let functions = functions.filter(|r| range.contains(&r.start));
+            let functions = functions.iter().filter(|r| range.contains(&r.start)).cloned();
             Some(Segment::decode(range.clone(), bytes, functions, elf.entry(), vendor))
         });
         Self { segments: segments.collect() }
@@ -69,6 +75,15 @@ impl InstructionMap {
         } else {
             Boundary::Unknown
         }
+    }
+
+    /// Where instructions are known to start, by address in each segment.
+    pub fn starts(&self) -> impl Iterator<Item = ElfAddr> {
+        self.segments.iter().flat_map(|segment| {
+            let length = segment.range.end.0 - segment.range.start.0;
+            let known = (0..length).filter(|&at| segment.starts.get(at as usize));
+            known.map(|at| ElfAddr(segment.range.start.0 + at))
+        })
     }
 
     /// How many instructions are known.

@@ -6,7 +6,7 @@ use goblin::container::Ctx;
 use goblin::elf::ProgramHeader;
 use goblin::elf::dynamic::{
     DF_1_PIE, DT_FLAGS_1, DT_GNU_HASH, DT_HASH, DT_JMPREL, DT_NEEDED, DT_NULL, DT_PLTRELSZ, DT_RELA,
-    DT_RELASZ, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMTAB,
+    DT_RELASZ, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM,
 };
 use goblin::elf::program_header::PT_DYNAMIC;
 use goblin::elf::reloc::RelocSection;
@@ -69,6 +69,12 @@ impl Dynamic {
         let bytes =
             tables.iter().filter_map(|&(start, size)| slice(file, self.offset(start)?, self.value(size)?));
         bytes.filter_map(|b| RelocSection::parse(b, 0, b.len(), true, self.context).ok()).collect()
+    }
+
+    /// The table of version numbers, one a symbol, and the definitions of versions, each with the rest of the file behind it.
+    pub(super) fn versions<'a>(&self, file: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let from = |tag| file.get(usize::try_from(self.offset(tag)?).ok()?..);
+        Some((from(DT_VERSYM)?, from(DT_VERDEF)?))
     }
 
     fn first_symbols<'a>(&self, file: &'a [u8], count: u64) -> Option<Symtab<'a>> {

@@ -1,10 +1,11 @@
 //! The code symbols an ELF file states, before they are merged: `.symtab` first, then `.dynsym`.
 
 use super::elf::{Elf, slice, string};
+use super::elf_versions::Versions;
 use super::names::strip_version;
 use crate::address::ElfAddr;
 use goblin::elf::section_header::{SHF_ALLOC, SHF_EXECINSTR, SHF_TLS, SHN_ABS, SHN_UNDEF, SHT_SYMTAB};
-use goblin::elf::sym::{STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Sym, Symtab};
+use goblin::elf::sym::{STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, Sym, Symtab};
 use std::ops::Range;
 
 /// What a symbol stands for. The order is the order of preference between aliases.
@@ -22,6 +23,8 @@ pub enum SymbolKind {
 /// One symbol table entry that names code.
 pub(super) struct Candidate {
     pub(super) name: String,
+    /// `@VERSION` or `@@VERSION`, where it has one.
+    pub(super) version: Option<String>,
     pub(super) address: ElfAddr,
     /// 0 when the table does not say.
     pub(super) size: u64,
@@ -39,11 +42,11 @@ pub(super) fn candidates(elf: &Elf) -> Vec<Candidate> {
     let code = Code::of(elf);
     let mut found = Vec::new();
     if let Some((table, names)) = symtab(elf) {
-        collect(&table, names, &code, &mut found);
+        collect(&table, names, &Versions::default(), &code, &mut found);
     }
     let file = elf.file_bytes();
     if let (Some(table), Some(names)) = (elf.dynamic().symbols(file), elf.dynamic().strings(file)) {
-        collect(&table, names, &code, &mut found);
+        collect(&table, names, &Versions::of(elf), &code, &mut found);
     }
     found
 }
@@ -52,7 +55,7 @@ pub(super) fn candidates(elf: &Elf) -> Vec<Candidate> {
 pub(super) fn kept_for(elf: &Elf, debug: &Elf) -> Vec<Candidate> {
     let mut found = Vec::new();
     if let Some((table, names)) = symtab(debug) {
-        collect(&table, names, &Code::of(elf), &mut found);
+        collect(&table, names, &Versions::default(), &Code::of(elf), &mut found);
     }
     found
 }
@@ -72,9 +75,16 @@ fn symtab(elf: &Elf) -> Option<(Symtab<'_>, &[u8])> {
     Some((Symtab::parse(table, 0, count, elf.context()).ok()?, names))
 }
 
-fn collect(table: &Symtab<'_>, names: &[u8], code: &Code, found: &mut Vec<Candidate>) {
+/// `versions` are those of `.dynsym`; `.symtab` has them in the names.
+fn collect(
+    table: &Symtab<'_>,
+    names: &[u8],
+    versions: &Versions<'_>,
+    code: &Code,
+    found: &mut Vec<Candidate>,
+) {
     let mut source = 0;
-    for symbol in table {
+    for (index, symbol) in table.iter().enumerate() {
         if symbol.st_type() == STT_FILE {
             source += 1;
             continue;
@@ -91,14 +101,17 @@ fn collect(table: &Symtab<'_>, names: &[u8], code: &Code, found: &mut Vec<Candid
             continue;
         }
         let Some(name) = string(names, symbol.st_name as u64) else { continue };
-        let name = String::from_utf8_lossy(name);
-        let name = strip_version(&name);
+        let full = String::from_utf8_lossy(name);
+        let name = strip_version(&full);
         if name.is_empty() || (kind == SymbolKind::NoType && LINKER_LABELS.contains(&name)) {
             continue;
         }
         let local = symbol.st_bind() == STB_LOCAL;
         found.push(Candidate {
             name: name.to_owned(),
+            version: Some(full[name.len()..].to_owned())
+                .filter(|it| !it.is_empty())
+                .or_else(|| versions.suffix(index)),
             address: ElfAddr(symbol.st_value),
             size: symbol.st_size,
             kind,
@@ -106,6 +119,19 @@ fn collect(table: &Symtab<'_>, names: &[u8], code: &Code, found: &mut Vec<Candid
             source: if local { source } else { 0 },
         });
     }
+}
+
+/// The name of the variable or table that the file has at `address`, in code or elsewhere.
+pub(super) fn object_at(elf: &Elf, address: ElfAddr) -> Option<String> {
+    let dynamic = elf.dynamic().symbols(elf.file_bytes()).zip(elf.dynamic().strings(elf.file_bytes()));
+    symtab(elf).into_iter().chain(dynamic).find_map(|(table, names)| {
+        let mut objects = table.iter().filter(|symbol| symbol.st_type() == STT_OBJECT);
+        let symbol = objects.find(|it| {
+            it.st_shndx as u32 != SHN_UNDEF
+                && address.0.checked_sub(it.st_value).is_some_and(|offset| offset < it.st_size)
+        })?;
+        Some(String::from_utf8_lossy(string(names, symbol.st_name as u64)?).into_owned())
+    })
 }
 
 /// Where code lies: executable segments, less the sections in them that hold data.

@@ -1,7 +1,8 @@
 //! The functions a user asks for: parsing the request, finding it, suggesting others.
 
+use super::elf_symbols::SymbolKind;
 use super::glob::{glob, is_closed};
-use super::names;
+use super::names::{self, Spellings};
 use super::symbols::{Symbol, SymbolTable};
 use crate::address::{ElfAddr, RuntimeAddr};
 use std::borrow::Cow;
@@ -111,7 +112,13 @@ pub fn find<'a>(pattern: &FunctionPattern, table: &'a SymbolTable, module: &str)
         Place::Offset(address) => return find_at(table, *address).into_iter().collect(),
         Place::Address(_) | Place::Line { .. } => return Vec::new(),
     };
-    let named = |s: &&Symbol| s.names().any(|raw| name_matches(name, raw));
+    // `memcpy@GLIBC_2.14` says of the default version no more than `memcpy@@GLIBC_2.14`.
+    let version_matches =
+        |versioned: &str| glob(name, versioned) || glob(name, &versioned.replacen("@@", "@", 1));
+    let named = |s: &&Symbol| {
+        s.names().any(|raw| name_matches(name, raw))
+            || name.contains('@') && s.versioned().any(version_matches)
+    };
     let found: Vec<&Symbol> = table.symbols().iter().filter(named).collect();
     // A `.cold` part that matches by its base name is in its function's ranges, no function of its own.
     let parts: BTreeSet<ElfAddr> =
@@ -138,15 +145,40 @@ impl<'a> Match<'a> {
     }
 }
 
+/// Whether the trace of a call can begin at the symbol: a stub of the PLT only jumps to the function, which matches on its
+/// own.
+#[must_use]
+pub fn is_entered(symbol: &Symbol) -> bool {
+    symbol.kind != SymbolKind::Plt
+}
+
 /// Whether `wanted` (a name or a glob) means the symbol called `raw`.
 #[must_use]
 pub fn name_matches(wanted: &str, raw: &str) -> bool {
     let base = names::base(raw);
     let full = names::demangle(raw);
     let whole = names::demangle(base);
-    let path = names::path(&whole);
-    let forms = [raw, base, &full, &whole, path, names::last_component(path)];
-    forms.iter().any(|form| glob(wanted, form)) || (wanted.contains("::") && ends_at_component(path, wanted))
+    let Spellings { call, qualified, path } = Spellings::of(&whole);
+    let forms = [raw, base, &full, &whole, call, qualified, path];
+    if forms.iter().any(|form| glob(wanted, form)) {
+        return true;
+    }
+    let forms = [call, qualified, path];
+    if forms.iter().any(|form| glob(wanted, names::last_component(form)) || ends_at_component(form, wanted)) {
+        return true;
+    }
+    if !qualified.contains('<') {
+        return false;
+    }
+    // Templates: without their arguments, or with spaces between them that a person sets otherwise.
+    let bare = names::without_arguments(qualified);
+    let unspaced = |text: &str| text.replace(' ', "");
+    let tight = wanted.contains('<').then(|| unspaced(wanted));
+    glob(wanted, &bare)
+        || ends_at_component(&bare, wanted)
+        || tight.is_some_and(|tight| {
+            forms.map(unspaced).iter().any(|form| glob(&tight, form) || ends_at_component(form, &tight))
+        })
 }
 
 /// Whether `wanted` is `path` without its first components: `tests::works` of `mycrate::tests::works`.
@@ -157,16 +189,19 @@ fn ends_at_component(path: &str, wanted: &str) -> bool {
 /// The `n` functions whose names are nearest to `name`, nearest first; none that shares hardly a letter.
 #[must_use]
 pub fn nearest(name: &str, table: &SymbolTable, n: usize) -> Vec<String> {
-    let mut near: BTreeSet<(usize, String)> = BTreeSet::new();
+    let wanted = names::last_component(names::path(name));
+    let mut near: BTreeSet<(usize, usize, String)> = BTreeSet::new();
     for raw in table.symbols().iter().flat_map(Symbol::names) {
         let whole = names::demangle(names::base(raw));
-        let last = names::last_component(names::path(&whole));
-        let shown: Cow<'_, str> = if last == whole { Cow::Borrowed(last) } else { whole.clone() };
-        if let Some(distance) = small_distance(name, last) {
-            near.insert((distance, shown.into_owned()));
+        let Spellings { qualified, path, .. } = Spellings::of(&whole);
+        // The last component decides, all of it between two that have the same: `S::gte` is nearer to `S::get` than to
+        // `T::get`.
+        if let Some(near_by) = small_distance(wanted, names::last_component(path)) {
+            let rest = if wanted.len() < name.len() { distance(name, path) } else { 0 };
+            near.insert((near_by, rest, qualified.to_owned()));
         }
     }
-    near.into_iter().take(n).map(|(_, name)| name).collect()
+    near.into_iter().take(n).map(|(_, _, name)| name).collect()
 }
 
 /// The `n` of `candidates` that are nearest to `name`, nearest first; none that shares hardly a letter.
@@ -269,6 +304,36 @@ mod tests {
         for wanted in ["add", "ns::add", "ns::add(int, int)", "ns::*"] {
             assert!(name_matches(wanted, cpp), "{wanted}");
         }
+        // S::get(int) const; int add<int>(int, int); ns::Box<int>::get(int) const; (anonymous namespace)::anon(int);
+        // B::operator<(B const&); A::f() const::{lambda()#1}::operator()() const
+        for (raw, right, wrong) in [
+            ("_ZNK1S3getEi", ["S::get", "get", "S::get(int)", "S::get(int) const"], ["S", "et"]),
+            ("_Z3addIiET_S0_S0_", ["add", "add<int>", "add<int>(int, int)", "add<*>"], ["int", "add<char>"]),
+            (
+                "_ZNK2ns3BoxIiE3getEi",
+                ["ns::Box<int>::get", "Box<int>::get", "ns::Box<*>::get", "Box::get"],
+                ["Box", "ox::get"],
+            ),
+            (
+                "_ZN12_GLOBAL__N_14anonEi",
+                ["anon", "(anonymous namespace)::anon", "anon(int)", "_ZN12_GLOBAL__N_14anonEi"],
+                ["anonymous", "(anonymous namespace)"],
+            ),
+            (
+                "_ZN1BltERKS_",
+                ["B::operator<", "operator<", "operator<(B const&)", "B::operator*"],
+                ["B", "operator"],
+            ),
+            (
+                "_ZZNK1A1fEvENKUlvE_clEv",
+                ["operator()", "{lambda()#1}::operator()", "A::f*", "*lambda*"],
+                ["A::f", "f"],
+            ),
+        ] {
+            assert!(right.iter().all(|wanted| name_matches(wanted, raw)), "{raw}");
+            assert!(!wrong.iter().any(|wanted| name_matches(wanted, raw)), "{raw}");
+        }
+        assert!(name_matches("pair<int,A<int>>::f", "_ZN4pairIi1AIiEE1fEv"), "pair<int, A<int> >::f()");
         assert!(name_matches("f", "f.constprop.0.isra.1"));
         assert!(!name_matches("f", "f2.constprop.0"));
     }

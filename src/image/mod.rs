@@ -17,6 +17,8 @@ pub mod elf_error;
 mod elf_imports;
 mod elf_notes;
 pub mod elf_symbols;
+mod elf_versions;
+pub mod entry;
 pub mod function;
 pub mod glob;
 pub mod maps;

@@ -49,6 +49,7 @@ fn in_section(start: ElfAddr, bytes: &[u8], slots: &HashMap<u64, String>) -> Vec
             let end = stub_end(bytes, at);
             found.push(Candidate {
                 name: format!("{name}@plt"),
+                version: None,
                 address: ElfAddr(start.0 + entry as u64),
                 size: (end - entry) as u64,
                 kind: SymbolKind::Plt,

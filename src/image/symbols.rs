@@ -16,6 +16,8 @@ pub struct Symbol {
     /// The best name first; the aliases behind it in no particular order. As the file has them, but without
     /// versions.
     names: Vec<String>,
+    /// With their versions (`memcpy@@GLIBC_2.14`), those that have some.
+    versioned: Vec<String>,
     pub address: ElfAddr,
     /// In bytes, how much of the code is its own. Where the file gives none, up to the next symbol or the end of the
     /// section; but 1 where local symbols are stripped, since any of those may be next.
@@ -46,6 +48,17 @@ impl Symbol {
     /// The best name and every alias, as the linker sees them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
+    }
+
+    /// Names with their versions (`memcpy@@GLIBC_2.14`), those that have some.
+    pub fn versioned(&self) -> impl Iterator<Item = &str> {
+        self.versioned.iter().map(String::as_str)
+    }
+
+    /// The version of the best name, with its `@` or, of the default, `@@`.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.versioned().find_map(|it| it.strip_prefix(self.raw()).filter(|version| version.starts_with('@')))
     }
 
     #[must_use]
@@ -151,6 +164,7 @@ impl SymbolTable {
         let size = self.code.end(address).min(next).0 - address.0;
         Some(Symbol {
             names: vec![format!("unnamed_{address:x}")],
+            versioned: Vec::new(),
             address,
             size,
             extent: size,
@@ -183,15 +197,25 @@ impl Symbol {
         if other.kind == SymbolKind::IndirectFunction {
             self.kind = other.kind;
         }
+        if let Some(versioned) = other.versioned().filter(|it| !self.versioned.contains(it)) {
+            self.versioned.push(versioned);
+        }
         if !self.names.contains(&other.name) {
             self.names.push(other.name);
         }
     }
 }
 
+impl Candidate {
+    fn versioned(&self) -> Option<String> {
+        self.version.as_ref().map(|version| format!("{}{version}", self.name))
+    }
+}
+
 impl From<Candidate> for Symbol {
     fn from(c: Candidate) -> Self {
         Self {
+            versioned: c.versioned().into_iter().collect(),
             address: c.address,
             size: c.size,
             extent: c.size,

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code, reason = "dlsym resolves indirect functions as the program would")]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -15,11 +15,13 @@ use crate::image::boundary::InstructionMap;
 use crate::image::class::Class;
 use crate::image::decode::{Vendor, decode};
 use crate::image::elf_symbols::SymbolKind;
-use crate::image::function::{FunctionPattern, Place, find};
-use crate::image::memory::{Memory, OwnMemory};
+use crate::image::entry::{Entries, NoEntry};
+use crate::image::function::{FunctionPattern, Match, Place, find, is_entered};
+use crate::image::memory::{Memory, OwnMemory, read_value};
 use crate::image::module::{Module, Modules};
 use crate::image::process::{ImageError, Process};
 use crate::image::restartable::restartable_sections;
+use crate::image::slots::{Slot, slots};
 use crate::image::symbols::{Symbol, SymbolTable};
 use crate::image::unwind::covered;
 use crate::record::control::Into;
@@ -46,6 +48,15 @@ pub struct FoundFunction {
     pub ranges: Vec<Range<RuntimeAddr>>,
 }
 
+/// Why the functions cannot be looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum SurveyError {
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    NoEntry(#[from] NoEntry),
+}
+
 /// The process as it is now.
 pub struct Survey {
     modules: Modules,
@@ -57,12 +68,12 @@ impl Survey {
     /// Reads maps and symbols, and looks the patterns up.
     ///
     /// # Errors
-    /// [`ImageError`] when the maps cannot be read.
-    pub fn take(wanted: &Wanted<'_>) -> Result<Self, ImageError> {
+    /// [`SurveyError`]: the maps cannot be read, or a pattern names a place that is no instruction.
+    pub fn take(wanted: &Wanted<'_>) -> Result<Self, SurveyError> {
         let modules = Modules::of(&Process::own())?;
         let tables = modules.known.iter().map(|module| SymbolTable::of(&module.elf)).collect();
         let mut survey = Self { modules, tables, functions: Vec::new() };
-        survey.functions = survey.look_up(wanted);
+        survey.functions = survey.look_up(wanted)?;
         Ok(survey)
     }
 
@@ -78,21 +89,21 @@ impl Survey {
         self.functions.iter().map(traced).collect()
     }
 
-    fn look_up(&self, wanted: &Wanted<'_>) -> Vec<FoundFunction> {
+    fn look_up(&self, wanted: &Wanted<'_>) -> Result<Vec<FoundFunction>, NoEntry> {
         let mut found: Vec<FoundFunction> = Vec::new();
         for (number, pattern) in wanted.patterns.iter().enumerate() {
             for (module, table) in self.modules.known.iter().zip(&self.tables) {
                 if wanted.tracer.is_some_and(|tracer| module.contains(tracer)) || is_vdso(module) {
                     continue;
                 }
-                for function in self.matches(number as u32, pattern, module, table) {
+                for function in self.matches(number as u32, pattern, module, table, wanted)? {
                     if !found.iter().any(|other| other.entry == function.entry) {
                         found.push(function);
                     }
                 }
             }
         }
-        found
+        Ok(found)
     }
 
     fn matches(
@@ -101,28 +112,70 @@ impl Survey {
         pattern: &FunctionPattern,
         module: &Module,
         table: &SymbolTable,
-    ) -> Vec<FoundFunction> {
-        if let Place::Address(entry) = pattern.place {
-            let here = module.contains(entry);
-            return here.then(|| self.at(number, entry)).flatten().into_iter().collect();
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<FoundFunction>, NoEntry> {
+        let entries = Entries::of(&module.elf, table, Vendor::of_this_cpu());
+        let file = module.name();
+        let place = match pattern.place {
+            Place::Address(entry) if !module.contains(entry) => return Ok(Vec::new()),
+            Place::Address(entry) => Some(module.elf_address(entry)),
+            Place::Offset(offset) => Some(offset),
+            Place::Name(_) | Place::Line { .. } => None,
+        };
+        let Some(place) = place else {
+            let found = find(pattern, table, &module.path.to_string_lossy()).into_iter();
+            let found = found.filter(|it| is_entered(&it.symbol));
+            // A label says nothing of what it stands at; a glob may well cover tables, too.
+            let found =
+                found.filter(|it| it.symbol.kind != SymbolKind::NoType || entries.at(it.entry, file).is_ok());
+            return Ok(found.filter_map(|matched| self.named(number, module, &matched)).collect());
+        };
+        if !pattern.admits_module(&module.path.to_string_lossy()) {
+            return Ok(Vec::new());
         }
-        let path = module.path.to_string_lossy();
-        let found = find(pattern, table, &path).into_iter();
-        let found = found.filter_map(|matched| match (matched.symbol.kind, &pattern.place) {
-            (SymbolKind::IndirectFunction, _) => self.at(number, implementation(matched.symbol.raw())?),
-            // The user meant this place, inside the function perhaps.
-            (_, Place::Offset(offset)) => {
-                let entry = offset.at(module.bias);
-                self.at(number, entry)
-            }
-            _ => Some(FoundFunction {
-                pattern: number,
-                entry: matched.symbol.address.at(module.bias),
-                name: matched.symbol.name().into_owned(),
-                ranges: matched.ranges.iter().map(|range| code(module, range.clone())).collect(),
-            }),
-        });
-        found.collect()
+        let resolver = table.at(place).map(|(symbol, _)| symbol);
+        let resolver = resolver.filter(|it| it.kind == SymbolKind::IndirectFunction && it.address == place);
+        if let Some(resolver) = resolver {
+            return Ok(self
+                .chosen(module, resolver)
+                .and_then(|it| self.at(number, it))
+                .into_iter()
+                .collect());
+        }
+        let entry = place.at(module.bias);
+        if !module.contains(entry) {
+            return Ok(Vec::new());
+        }
+        // The library is given functions, not numbers that somebody has typed.
+        if wanted.tracer.is_some() {
+            entries.at(place, file)?;
+        }
+        Ok(self.at(number, entry).into_iter().collect())
+    }
+
+    fn named(&self, pattern: u32, module: &Module, matched: &Match<'_>) -> Option<FoundFunction> {
+        if matched.symbol.kind == SymbolKind::IndirectFunction {
+            return self.at(pattern, self.chosen(module, &matched.symbol)?);
+        }
+        Some(FoundFunction {
+            pattern,
+            entry: matched.symbol.address.at(module.bias),
+            name: matched.symbol.name().into_owned(),
+            ranges: matched.ranges.iter().map(|range| code(module, range.clone())).collect(),
+        })
+    }
+
+    /// The code that an indirect function (STT_GNU_IFUNC) stands for in this process. The loader has run the resolver and put
+    /// what it chose into the slots of the module that has it; for one that the module does not call itself, dlsym(3) knows.
+    fn chosen(&self, module: &Module, resolver: &Symbol) -> Option<RuntimeAddr> {
+        let chosen_by = |slot: &Slot| *slot == Slot::Address(resolver.address);
+        let slots = slots(&module.elf).into_iter().filter(|(_, slot)| chosen_by(slot));
+        let memory = OwnMemory::new();
+        let filled =
+            slots.filter_map(|(at, _)| read_value::<8>(&memory, at.at(module.bias)).map(RuntimeAddr));
+        let is_code =
+            |it: &RuntimeAddr| *it != resolver.address.at(module.bias) && self.modules.at(*it).is_some();
+        filled.filter(is_code).min().or_else(|| implementation(resolver.raw(), resolver.version()))
     }
 
     /// The function at `entry`, which need not have a symbol.
@@ -141,7 +194,7 @@ impl Survey {
 
     /// Whether the module is the C library, whose routines a compiler calls unasked.
     fn has_memcpy(&self, module: &Module) -> bool {
-        implementation("memcpy").is_some_and(|memcpy| module.contains(memcpy))
+        implementation("memcpy", None).is_some_and(|memcpy| module.contains(memcpy))
     }
 
     /// Everything the handler looks up. What it refers to is never freed: a handler may be looking.
@@ -299,10 +352,17 @@ fn file_bytes(module: &Module, range: &Range<RuntimeAddr>) -> Option<(RuntimeAdd
     Some((RuntimeAddr(bytes.as_ptr() as u64), length))
 }
 
-/// The code that an indirect function (STT_GNU_IFUNC) stands for in this process, as dlsym(3) has it.
-fn implementation(name: &str) -> Option<RuntimeAddr> {
+/// The code that a name stands for, as dlsym(3) has it: of this version, with its `@`, or of the default one.
+fn implementation(name: &str, version: Option<&str>) -> Option<RuntimeAddr> {
     let name = CString::new(name).ok()?;
-    // SAFETY: a NUL-terminated name; dlsym runs the resolver, which relocation has run before.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let version = version.and_then(|it| CString::new(it.trim_start_matches('@')).ok());
+    // SAFETY: NUL-terminated names; dlsym and dlvsym run the resolver, which relocation has run before.
+    let find = |version: Option<&CStr>| unsafe {
+        match version {
+            Some(version) => libc::dlvsym(libc::RTLD_DEFAULT, name.as_ptr(), version.as_ptr()),
+            None => libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()),
+        }
+    };
+    let address = find(version.as_deref());
     (!address.is_null()).then_some(RuntimeAddr(address as u64))
 }

@@ -7,12 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use super::arm::{self, ArmError, Reach, Request};
 use super::header::header;
 use super::recorded::Recorded;
-use super::survey::{Survey, Wanted};
+use super::survey::{Survey, SurveyError, Wanted};
 use crate::address::RuntimeAddr;
 use crate::event::choose::{ChooseError, choose};
 use crate::image::decode::Vendor;
 use crate::image::function::{FunctionPattern, Place};
-use crate::image::process::ImageError;
 use crate::record::control::{Delivery, Engine, Into, Settings, StepMode};
 use crate::record::counted::Counting;
 use crate::record::memory_trace::MemoryTrace;
@@ -67,7 +66,7 @@ pub enum TraceError {
     #[error(transparent)]
     Choose(#[from] ChooseError),
     #[error(transparent)]
-    Image(#[from] ImageError),
+    Image(#[from] SurveyError),
     #[error(transparent)]
     Arm(#[from] ArmError),
     #[error("no address space for the trace: {0}; raise the limit: ulimit -v unlimited")]

@@ -100,12 +100,60 @@ fn an_unknown_function_is_refused_with_the_nearest_names() {
 }
 
 #[test]
+fn a_stripped_program_is_said_to_be_the_cause() {
+    let Some(program) = Program::compile("a_stripped_program", GCD, &["-s"]) else { return };
+    let refused = trace("gcd", &program.path);
+    assert_eq!(refused.status, Some(125), "{refused:?}");
+    assert!(refused.stderr.contains("`a.out`, which is stripped"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("-f a.out+0xOFFSET"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("did you mean"), "{}", refused.stderr);
+}
+
+/// Code with data in it: a label that nothing but a read tells apart from code, and an object.
+const DATA: &str = "
+__attribute__((section(\".text#\"))) const int table[4] = {1, 2, 3, 4};
+asm(\".text\\n.globl fun\\nfun: mov konst(%rip), %eax\\n ret\\n.globl konst\\nkonst: .long 41\\n.globl after\\nafter: ret\");
+int fun(void);
+int main(void) { return fun() + *(volatile const int *)&table[1]; }
+";
+
+#[test]
+fn a_place_where_no_instruction_starts_is_refused_with_those_around_it() {
+    let Some(program) = Program::compile("a_place_where_no_instruction", DATA, &[]) else { return };
+    let elf = overstep::image::elf::Elf::open(&program.path).expect("an ELF file");
+    let symbols = overstep::image::symbols::SymbolTable::of(&elf);
+    let address = |name: &str| {
+        let found = symbols.symbols().iter().find(|symbol| symbol.names().any(|it| it == name));
+        found.expect("the function is there").address.0
+    };
+    let fun = address("fun");
+    let refused = trace(&format!("a.out+{:#x}", fun + 2), &program.path);
+    assert_eq!((refused.status, refused.stdout.as_str()), (Some(125), ""), "{refused:?}");
+    let around = format!("the nearest: a.out+{fun:#x}, a.out+{:#x}", fun + 6);
+    assert!(refused.stderr.contains(&around), "{}", refused.stderr);
+    for (function, why) in [
+        ("konst".to_owned(), "reads it as data"),
+        ("kons*".to_owned(), "reads it as data"),
+        (format!("a.out+{:#x}", address("konst")), "reads it as data"),
+    ] {
+        let refused = trace(&function, &program.path);
+        assert_eq!((refused.status, refused.stdout.as_str()), (Some(125), ""), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{function}: {}", refused.stderr);
+    }
+    // What is code is not refused for the data beside it.
+    let listed = run(overstep().args(["symbols", "--format", "json"]).arg(&program.path).arg("after"));
+    assert!(listed.stdout.contains("\"after\""), "{listed:?}");
+}
+
+#[test]
 fn more_matches_than_debug_registers_are_listed() {
     let Some(program) = Program::compile("more_matches", GCD, &[]) else { return };
     let refused = trace("*a*", &program.path);
     assert_eq!(refused.status, Some(125), "{refused:?}");
     assert!(refused.stderr.contains("main"), "lists what matches: {}", refused.stderr);
     assert!(refused.stderr.contains("debug register"), "says why: {}", refused.stderr);
+    let first = refused.stderr.lines().nth(1).expect("a list");
+    assert!(first.starts_with("    a.out+"), "the program's come first: {}", refused.stderr);
 }
 
 #[test]

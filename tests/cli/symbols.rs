@@ -34,6 +34,70 @@ fn without_a_match_the_nearest_names_are_given() {
     assert_eq!(missed.stdout, "");
 }
 
+const METHODS: &str = "
+struct S {
+    int v;
+    __attribute__((noinline, noipa)) int get(int k) const { return v + k; }
+    __attribute__((noinline, noipa)) bool operator<(int k) { return v < k; }
+};
+template <class T> __attribute__((noinline, noipa)) T add(T a, T b) { return a + b; }
+namespace { __attribute__((noinline, noipa)) int anon(int x) { return x * 3; } }
+struct T { static inline int get(int k) { return k + 1; } };
+int main(int argc, char **) { S s{argc}; return s.get(1) + (s < 3) + add(argc, 2) + anon(argc) + T::get(argc); }
+";
+
+#[test]
+fn functions_of_c_plus_plus_are_found_by_the_names_that_people_type() {
+    let flags = ["-x", "c++", "-g"];
+    let Some(program) = Program::compile("functions_of_c_plus_plus", METHODS, &flags) else { return };
+    let symbols = |pattern: &str| run(overstep().arg("symbols").arg(&program.path).arg(pattern));
+    // T::get is inlined everywhere; S::get is not.
+    for name in ["S::get", "get", "S::operator<", "add<int>", "add", "anon", "(anonymous namespace)::anon"] {
+        let listed = symbols(name);
+        assert_eq!((listed.status, listed.stdout.lines().count()), (Some(0), 2), "{name}: {listed:?}");
+    }
+    for (slip, meant) in [("S::gte", "did you mean `S::get`"), ("ad<int>", "did you mean `add<int>`")] {
+        assert!(symbols(slip).stderr.contains(meant), "{slip}: {:?}", symbols(slip));
+    }
+}
+
+#[test]
+fn a_static_programs_functions_are_listed_with_the_word_that_none_can_be_traced() {
+    for (flags, said) in [(&["-static"][..], 1), (&[][..], 0)] {
+        let Some(program) = Program::compile("a_static_programs", GCD, flags) else { continue };
+        let listed = run(overstep().arg("symbols").arg(&program.path).arg("gcd"));
+        assert_eq!(listed.status, Some(0), "{listed:?}");
+        assert_eq!(listed.stderr.matches("is static").count(), said, "{flags:?}: {listed:?}");
+    }
+}
+
+#[test]
+fn functions_that_a_library_has_twice_are_told_apart_by_their_versions() {
+    const TEST: &str = "functions_that_a_library_has_twice";
+    const TWO: &str = "
+int old(int n) { return n + 1; }
+int new(int n) { return n + 2; }
+asm(\".symver old, f@V_1\\n.symver new, f@@V_2\");
+";
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let script = folder.path().join("map");
+    std::fs::write(&script, "V_1 { global: f; local: *; }; V_2 { global: f; } V_1;").expect("a script");
+    let script = format!("-Wl,--version-script={}", script.display());
+    let Some(library) = Program::compile(TEST, TWO, &["-shared", "-fPIC", "-s", &script]) else { return };
+    let names = |pattern: &str| {
+        let listed = run(overstep().arg("symbols").arg(&library.path).arg(pattern));
+        let rows = listed.stdout.lines().skip(1);
+        rows.filter_map(|row| row.split_whitespace().last()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(names("f"), ["f@V_1", "f@@V_2"]);
+    let addresses = |pattern: &str| run(overstep().arg("symbols").arg(&library.path).arg(pattern)).stdout;
+    for one in ["f@V_1", "f@@V_2", "f@V_2"] {
+        assert_eq!(names(one), ["f"], "{one}");
+    }
+    assert_eq!(addresses("f@@V_2"), addresses("f@V_2"));
+    assert_ne!(addresses("f@V_1"), addresses("f@V_2"));
+}
+
 #[test]
 fn what_has_no_symbols_is_a_usage_error() {
     for path in ["/no/such/file", "/", "/etc/passwd"] {

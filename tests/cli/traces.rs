@@ -242,6 +242,58 @@ int main(int argc, char **argv) {
 ";
 
 #[test]
+fn a_function_that_the_programs_own_resolver_chose_is_traced() {
+    const SOURCE: &str = "
+static long chosen(long x) { return 3 * x; }
+static void *resolve(void) { return chosen; }
+long indirect(long) __attribute__((ifunc(\"resolve\")));
+int main(void) { long (*volatile pointer)(long) = indirect; return indirect(1) + pointer(2); }
+";
+    for flags in [&[][..], &["-Wl,-z,now", "-fno-plt"], &["-no-pie"]] {
+        if traceable("a_function_that_the_programs_own", SOURCE).is_none() {
+            return;
+        }
+        let Some(program) = Program::compile("a_function_that", SOURCE, flags) else { continue };
+        let traced = trace(&["-f", "indirect"], &program.path, &[]);
+        assert_eq!(traced.status, Some(9), "{flags:?}: {traced:?}");
+        assert!(traced.stderr.contains("entered 2, traced 2"), "{flags:?}: {traced:?}");
+        assert!(traced.stdout.contains("chosen"), "{flags:?}: {traced:?}");
+    }
+}
+
+/// What comes with dlopen is the agent's to judge, while the program runs.
+#[test]
+fn what_a_library_brings_too_much_or_at_no_instruction_is_said_and_nothing_is_traced() {
+    const TEST: &str = "what_a_library_brings";
+    const LIBRARY: &str = "int abc_1(int n) { return 3 * n + 1; } int abc_2(int n) { return n; } int abc_3(int n) { return n; }";
+    const PROGRAM: &str = "
+#include <dlfcn.h>
+int main(int argc, char **argv) {
+    void *library = dlopen(argv[1], RTLD_NOW);
+    int (*f)(int) = (int (*)(int))dlsym(library, \"abc_1\");
+    return f(2);
+}
+";
+    let Some(program) = traceable_without_run(TEST, PROGRAM) else { return };
+    let Some(library) = Program::compile(TEST, LIBRARY, &["-shared", "-fPIC"]) else { return };
+    let path = library.directory().join("libabc.so");
+    fs::rename(&library.path, &path).expect("the library is renamed");
+    let elf = overstep::image::elf::Elf::open(&path).expect("an ELF file");
+    let path = path.to_str().expect("UTF-8");
+    let many = trace(&["-f", "abc_*"], &program.path, &[path]);
+    assert_eq!(many.status, Some(7), "the program's own status: {many:?}");
+    assert!(many.stderr.contains("3 functions match `abc_*`, and only 2 can be watched"), "{many:?}");
+    assert!(many.stderr.contains("narrow it") && !many.stderr.contains("doctor"), "{many:?}");
+    let one = trace(&["-f", "abc_1"], &program.path, &[path]);
+    assert_eq!(one.status, Some(7), "{one:?}");
+    assert!(one.stderr.contains("entered 1, traced 1"), "{one:?}");
+    let symbols = overstep::image::symbols::SymbolTable::of(&elf);
+    let abc = symbols.symbols().iter().find(|symbol| symbol.raw() == "abc_1").expect("it is there").address;
+    let inside = trace(&["-f", &format!("libabc.so+{:#x}", abc.0 + 1)], &program.path, &[path]);
+    assert!(inside.stderr.contains("is not the start of an instruction"), "{inside:?}");
+}
+
+#[test]
 fn a_program_killed_by_a_signal_takes_overstep_with_it() {
     let Some(program) = traceable_without_run("killed_by_a_signal", SIGNALS) else { return };
     for signal in [9, 15, 2, 6, 11, 8] {

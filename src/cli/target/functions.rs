@@ -11,14 +11,16 @@ use super::lines::{Line, LineFunction, functions_at};
 use super::refusal::{Image, file_name};
 use crate::address::ElfAddr;
 use crate::cli::exit::{CANNOT_RUN, Failure, OVERSTEP_FAILED};
+use crate::image::decode::Vendor;
 use crate::image::dwarf::separate::stripped_symbols;
 use crate::image::elf::Elf;
-use crate::image::elf_symbols::SymbolKind;
-use crate::image::function::{FunctionPattern, Place, find, nearest};
+use crate::image::elf_symbols::{SymbolKind, has_symtab};
+use crate::image::entry::{Certainty, Entries, NoEntry};
+use crate::image::function::{FunctionPattern, Match, Place, find, is_entered, nearest};
 use crate::image::symbols::SymbolTable;
 
 /// Of four debug registers one steps and one guards the return; the rest are triggers.
-const TRIGGERS: usize = 2;
+pub const TRIGGERS: usize = 2;
 /// Names to suggest.
 const SUGGESTIONS: usize = 3;
 /// Matches to list before "and more".
@@ -52,9 +54,10 @@ const OPENERS: [&str; 24] = [
     "syscall",
 ];
 
-/// A file of the program with its symbols.
+/// A file of the program with its symbols. The first one is the program itself.
 struct Module {
     path: PathBuf,
+    elf: Elf,
     opens_more: bool,
     symbols: SymbolTable,
     /// Of a stripped file with a separate debug file, what is left of them: all that the agent will know.
@@ -89,14 +92,15 @@ pub fn look_up(image: &Image, functions: &[String]) -> Result<Wanted, Failure> {
                 wanted.patterns.push(function.pattern());
                 let LineFunction { module, entry, name, notice } = function;
                 wanted.notices.extend(notice);
-                found.insert((module, entry), name);
+                let index = modules.iter().position(|it| it.path == module).unwrap_or_default();
+                found.insert((index, entry), Function { name, version: None });
             }
             continue;
         }
         // What only a debug file names, the agent cannot find by its name.
         let addresses: Vec<_> = modules.iter().flat_map(|module| module.by_debug_file(&pattern)).collect();
-        let by_name = || modules.iter().map(|module| matches(&pattern, module).count()).sum::<usize>();
-        if addresses.is_empty() || by_name() > addresses.len() {
+        let Matching { found: matching, no_entry, notices } = matching(text, &pattern, &modules);
+        if addresses.is_empty() || matching.len() > addresses.len() {
             wanted.patterns.push(text.clone());
         }
         wanted.patterns.extend(addresses);
@@ -104,13 +108,14 @@ pub fn look_up(image: &Image, functions: &[String]) -> Result<Wanted, Failure> {
         if matches!(pattern.place, Place::Address(_)) {
             continue;
         }
-        let matching: Found = modules.iter().flat_map(|module| matches(&pattern, module)).collect();
-        if matching.is_empty() {
-            wanted.notices.push(not_found(image, text, &pattern, &modules)?);
+        match no_entry {
+            Some(why) if matching.is_empty() => return Err(no_entry_at(text, &why, image)),
+            None if matching.is_empty() => wanted.notices.push(not_found(image, text, &pattern, &modules)?),
+            _ => wanted.notices.extend(notices),
         }
         found.extend(matching);
     }
-    if found.len() > TRIGGERS { Err(too_many(functions, &found)) } else { Ok(wanted) }
+    if found.len() > TRIGGERS { Err(too_many(functions, &found, &modules)) } else { Ok(wanted) }
 }
 
 fn parse(text: &str) -> Result<FunctionPattern, Failure> {
@@ -126,20 +131,24 @@ fn modules(image: &Image) -> Result<Vec<Module>, Failure> {
             Failure::new(CANNOT_RUN, what).next("install it, or name its directory in LD_LIBRARY_PATH")
         );
     }
-    let mut modules = vec![Module::of(image.path.clone(), &image.elf)];
     // A library that cannot be read is the loader's problem, which will say so better.
-    let opened = libraries.found.into_iter().filter_map(|path| Elf::open(&path).ok().map(|elf| (path, elf)));
-    modules.extend(opened.map(|(path, elf)| Module::of(path, &elf)));
-    Ok(modules)
+    let files = std::iter::once(image.path.clone()).chain(libraries.found);
+    Ok(files.filter_map(|path| Elf::open(&path).ok().map(|elf| Module::of(path, elf))).collect())
 }
 
 impl Module {
-    fn of(path: PathBuf, elf: &Elf) -> Self {
+    fn of(path: PathBuf, elf: Elf) -> Self {
         let opens_more = elf.imports().iter().any(|name| OPENERS.contains(name));
-        match stripped_symbols(elf, &path) {
-            Some(symbols) => Self { path, opens_more, symbols, left: Some(SymbolTable::of(elf)) },
-            None => Self { path, opens_more, symbols: SymbolTable::of(elf), left: None },
+        let own = SymbolTable::of(&elf);
+        match stripped_symbols(&elf, &path) {
+            Some(symbols) => Self { path, elf, opens_more, symbols, left: Some(own) },
+            None => Self { path, elf, opens_more, symbols: own, left: None },
         }
+    }
+
+    /// Whether only what it exports has a name.
+    fn is_stripped(&self) -> bool {
+        self.left.is_none() && !has_symtab(&self.elf)
     }
 
     /// `module+0xoffset` of each function that the pattern names by the debug file only.
@@ -150,7 +159,7 @@ impl Module {
         let path = self.path.to_string_lossy();
         let left: BTreeSet<_> = find(pattern, left, &path).iter().map(|it| it.entry).collect();
         let found = find(pattern, &self.symbols, &path).into_iter();
-        let found = found.filter(|it| it.symbol.kind != SymbolKind::Plt && !left.contains(&it.entry));
+        let found = found.filter(|it| is_entered(&it.symbol) && !left.contains(&it.entry));
         // By the file's own name, which the maps of a process show even where a link led to it.
         let own = self.path.canonicalize();
         let name = file_name(own.as_deref().unwrap_or(&self.path));
@@ -162,24 +171,60 @@ impl Module {
     }
 }
 
-/// Where a trigger would stand, and what to call it.
-type Found = BTreeMap<(PathBuf, ElfAddr), String>;
+/// Where a trigger would stand, by the module's index, so that the program's come first; and what to call it.
+type Found = BTreeMap<(usize, ElfAddr), Function>;
 
-fn matches<'m>(
-    pattern: &FunctionPattern,
-    module: &'m Module,
-) -> impl Iterator<Item = ((PathBuf, ElfAddr), String)> + use<'m> {
-    // A stub only jumps to the function itself, which matches on its own.
-    let functions = find(pattern, &module.symbols, &module.path.to_string_lossy()).into_iter();
-    let functions = functions.filter(|found| found.symbol.kind != SymbolKind::Plt);
-    let place = match pattern.place {
-        Place::Offset(address) => Some(address),
-        _ => None,
-    };
-    functions.map(move |found| {
-        let address = place.unwrap_or(found.symbol.address);
-        ((module.path.clone(), address), found.symbol.name().into_owned())
-    })
+struct Function {
+    name: String,
+    version: Option<String>,
+}
+
+/// What a pattern means.
+#[derive(Default)]
+struct Matching {
+    found: Found,
+    /// Why one of the places is none at which a trace can begin.
+    no_entry: Option<NoEntry>,
+    notices: Vec<String>,
+}
+
+fn matching(text: &str, pattern: &FunctionPattern, modules: &[Module]) -> Matching {
+    let mut matching = Matching::default();
+    for (index, module) in modules.iter().enumerate() {
+        let name = file_name(&module.path);
+        let entries = Entries::of(&module.elf, &module.symbols, Vendor::of_this_cpu());
+        let found = find(pattern, &module.symbols, &module.path.to_string_lossy()).into_iter();
+        for Match { entry, symbol, .. } in found.filter(|it| is_entered(&it.symbol)) {
+            // A function's symbol is believed, a number and an untyped label are not.
+            let by_number = matches!(pattern.place, Place::Offset(_));
+            if by_number || symbol.kind == SymbolKind::NoType {
+                match entries.at(entry, &name) {
+                    Ok(Certainty::Known) => {}
+                    Ok(Certainty::Unknown) => matching.notices.push(format!(
+                        "`{text}`: nothing in `{name}` says whether an instruction starts there; if none does, the trace \
+                         stays empty, and where code has to be patched the program breaks"
+                    )),
+                    Err(why) => {
+                        matching.no_entry.get_or_insert(why);
+                        continue;
+                    }
+                }
+            }
+            let version = symbol.version().map(str::to_owned);
+            matching.found.insert((index, entry), Function { name: symbol.name().into_owned(), version });
+        }
+    }
+    matching
+}
+
+fn no_entry_at(text: &str, why: &NoEntry, image: &Image) -> Failure {
+    let failure = Failure::new(OVERSTEP_FAILED, format_args!("`{text}` cannot be traced: {why}"));
+    match why {
+        NoEntry::Inside { .. } => failure.next("name one of those, or the function"),
+        _ => {
+            failure.next(format_args!("list the functions: overstep symbols --libs {}", image.path.display()))
+        }
+    }
 }
 
 /// The notice for a function that may come later, or the refusal.
@@ -189,7 +234,17 @@ fn not_found(
     pattern: &FunctionPattern,
     modules: &[Module],
 ) -> Result<String, Failure> {
-    let message = format!("`{text}` is not in `{}` or its libraries", image.name());
+    let stripped = modules
+        .first()
+        .is_some_and(|it| it.is_stripped() && pattern.admits_module(&it.path.to_string_lossy()));
+    let program = image.name();
+    let message = if stripped {
+        format!(
+            "`{text}` is not in `{program}`, which is stripped of all names but those it exports, or its libraries"
+        )
+    } else {
+        format!("`{text}` is not in `{program}` or its libraries")
+    };
     if let Some(failure) = inlined_here(pattern, modules) {
         return Err(failure);
     }
@@ -197,6 +252,12 @@ fn not_found(
         // A name of the program itself may be a slip; one of libc's nearest would be noise.
         let near = suggestion(pattern, modules.first());
         return Ok(format!("{message}{near}; running, since a dlopen or another program may bring it"));
+    }
+    if stripped {
+        let failure = Failure::new(OVERSTEP_FAILED, message);
+        return Err(failure.next(format_args!(
+            "build it without -s and without strip; an address works all the same: -f {program}+0xOFFSET"
+        )));
     }
     let next = format!("list what there is: overstep symbols --libs {}", image.path.display());
     Err(Failure::new(OVERSTEP_FAILED, message + &suggestion(pattern, modules)).next(next))
@@ -228,15 +289,20 @@ fn suggestion<'m>(pattern: &FunctionPattern, modules: impl IntoIterator<Item = &
     }
 }
 
-fn too_many(functions: &[String], found: &Found) -> Failure {
+fn too_many(functions: &[String], found: &Found, modules: &[Module]) -> Failure {
     let mut message = format!(
         "{} functions match {}, and only {TRIGGERS} can be watched: a debug register each, two of the CPU's four \
          step and guard",
         found.len(),
         functions.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", "),
     );
-    for ((path, address), name) in found.iter().take(LISTED) {
-        let _ = write!(message, "\n    {}+{address}  {name}", file_name(path));
+    for (&(index, address), Function { name, version }) in found.iter().take(LISTED) {
+        let module = modules.get(index).map(|module| file_name(&module.path)).unwrap_or_default();
+        let is_twin = |(other, function): (&(usize, ElfAddr), &Function)| {
+            (other.0, &function.name) == (index, name) && other.1 != address
+        };
+        let version = version.as_deref().filter(|_| found.iter().any(is_twin)).unwrap_or_default();
+        let _ = write!(message, "\n    {module}+{address}  {name}{version}");
     }
     if found.len() > LISTED {
         let _ = write!(message, "\n    and {} more", found.len() - LISTED);

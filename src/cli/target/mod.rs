@@ -11,7 +11,7 @@ mod program;
 mod refusal;
 
 pub use debug::Source;
-pub use functions::look_up;
+pub use functions::{TRIGGERS, look_up};
 pub use inlined::refusal as inlined_everywhere;
 pub use libraries::libraries;
 pub use lines::{Line, functions_at};

@@ -89,6 +89,10 @@ fn runnable(path: &Path) -> Result<PathBuf, Failure> {
     if metadata.is_dir() {
         return Err(cannot(&"it is a directory"));
     }
+    // The kernel runs nothing else (execve(2)), and opening a FIFO to look into it would wait for a writer.
+    if !metadata.is_file() {
+        return Err(cannot(&"it is no regular file (EACCES)"));
+    }
     access(path, AccessFlags::X_OK).map_err(|_| {
         cannot(&"permission denied (EACCES)")
             .next(format_args!("make it executable: chmod +x {}", path.display()))
@@ -180,6 +184,9 @@ mod tests {
         assert_eq!(status(&script(directory.path(), "empty", "", 0o755)), CANNOT_RUN);
         assert_eq!(status(&script(directory.path(), "text", "hello\n", 0o755)), CANNOT_RUN);
         assert_eq!(status(&script(directory.path(), "lost", "#!/no/such/interpreter\n", 0o755)), CANNOT_RUN);
+        let fifo = directory.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(status(&fifo), CANNOT_RUN);
         let ring = directory.path().join("ring");
         assert_eq!(
             status(&script(directory.path(), "ring", &format!("#!{}\n", ring.display()), 0o755)),

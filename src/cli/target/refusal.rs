@@ -14,7 +14,6 @@ use crate::image::elf_error::ElfError;
 pub struct Image {
     /// The ELF file: the program, or the interpreter of a script.
     pub path: PathBuf,
-    pub elf: Elf,
     /// Its loader (PT_INTERP).
     pub interpreter: PathBuf,
 }
@@ -63,7 +62,7 @@ pub fn loadable(program: &Program) -> Result<Image, Failure> {
         return Err(cannot_run(path, &why).next("install the libraries it was built for"));
     }
     same_privileges(path)?;
-    Ok(Image { path: path.clone(), elf, interpreter })
+    Ok(Image { path: path.clone(), interpreter })
 }
 
 fn right_machine(path: &Path, elf: &Elf) -> Result<(), Failure> {

@@ -60,7 +60,10 @@ impl ProgressLine {
 fn describe(figures: Figures) -> String {
     match figures.traced {
         0 => "waiting for the first call".to_owned(),
-        calls => format!("{} entries traced, {} recorded", HumanCount(calls), HumanBytes(figures.bytes)),
+        calls => {
+            let entries = if calls == 1 { "entry" } else { "entries" };
+            format!("{} {entries} traced, {} recorded", HumanCount(calls), HumanBytes(figures.bytes))
+        }
     }
 }
 
@@ -71,6 +74,7 @@ mod tests {
     #[test]
     fn figures_read_as_words() {
         assert_eq!(describe(Figures { traced: 0, bytes: 0 }), "waiting for the first call");
+        assert_eq!(describe(Figures { traced: 1, bytes: 1 << 10 }), "1 entry traced, 1.00 KiB recorded");
         let found = describe(Figures { traced: 1_200, bytes: 3 << 20 });
         assert_eq!(found, "1,200 entries traced, 3.00 MiB recorded");
     }

@@ -23,7 +23,10 @@ impl<'s> DebugInfo<'s> {
     ///
     /// # Errors
     /// [`DebugError`]: the entries are damaged.
-    pub fn inlined(&self, named: impl Fn(&str) -> bool) -> Result<Option<BTreeSet<InlineSite>>, DebugError> {
+    pub fn inlined(
+        &self,
+        named: impl Fn(&str) -> bool + Copy,
+    ) -> Result<Option<BTreeSet<InlineSite>>, DebugError> {
         let wanted = self.abstract_functions(named)?;
         if wanted.is_empty() {
             return Ok(None);
@@ -36,9 +39,13 @@ impl<'s> DebugInfo<'s> {
                 let instance = origin(unit, entry).is_some_and(|offset| wanted.contains(&offset.0));
                 match entry.tag() {
                     constants::DW_TAG_subprogram if self.ranges(unit, entry)?.is_empty() => {}
-                    constants::DW_TAG_subprogram if instance => return Ok(None),
                     constants::DW_TAG_subprogram => {
-                        caller = self.names(unit, entry).into_iter().next().unwrap_or_default();
+                        let names = self.names(unit, entry);
+                        // Another of the name may never have been inlined, and so have no abstract function.
+                        if instance || names.iter().any(|name| named(name)) {
+                            return Ok(None);
+                        }
+                        caller = names.into_iter().next().unwrap_or_default();
                     }
                     // An instance inside an abstract function is a pattern for others, and has no code.
                     constants::DW_TAG_inlined_subroutine

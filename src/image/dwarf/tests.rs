@@ -147,6 +147,8 @@ fn inlined_functions_name_their_callers() {
         };
         let expected = BTreeSet::from([site("main", 16), site("sum", 12)]);
         assert_eq!(info.inlined(|name| name == "twice").unwrap(), Some(expected), "{version}");
+        let one_has_code = |name: &str| name == "twice" || name == "gcd";
+        assert_eq!(info.inlined(one_has_code).unwrap(), None, "{version}");
         for name in ["gcd", "main", "nowhere"] {
             assert_eq!(info.inlined(|it| it == name).unwrap(), None, "{name}");
         }
