@@ -35,8 +35,8 @@ fn a_run_of_over_a_second_shows_progress_and_takes_it_away() {
         return skip(test, "no script(1)").unwrap_or_default();
     }
     let shown = on_terminal("").stdout;
-    assert!(shown.contains("1 entries traced, "), "{shown:?}");
-    let line_ends = shown.rfind("entries traced").unwrap_or_default();
+    assert!(shown.contains("1 entry traced, "), "{shown:?}");
+    let line_ends = shown.rfind("entry traced").unwrap_or_default();
     assert!(shown[line_ends..].contains(ERASE), "{shown:?}");
     let quiet = on_terminal("--quiet");
     assert_eq!((quiet.stdout.as_str(), quiet.status), ("", Some(0)), "{quiet:?}");

@@ -122,7 +122,7 @@ fn a_longer_period_stops_at_every_so_many_instructions() {
 
 /// One stop in `wanted` rows, and each of them exact.
 #[track_caller]
-/// A row that did not run, or one at another depth, is never written; what cannot be known is lost, and not the counter's fault.
+/// A row that did not run is never written; what cannot be known is lost, and not the counter's fault.
 #[test]
 fn a_way_between_two_stops_is_the_one_taken_or_unknown() {
     let Some(subject) = Subject::build("emulate/ways.c") else { return };

@@ -97,13 +97,12 @@ impl Stepped {
         self.steps().map(place).collect()
     }
 
-    /// From which row to which control went, by address and by how much deeper, as far as no row is missing in between.
-    pub fn passages(&self) -> Vec<(&str, &str, i64)> {
-        let depth = |step: &Value| step["depth"].as_i64().expect("a number");
+    /// From where to where control went, as far as no row is missing in between.
+    pub fn passages(&self) -> Vec<(&str, &str)> {
         let mut passages = Vec::new();
         for (one, next) in self.lines.iter().zip(&self.lines[1..]) {
             if one["type"] == "step" && next["type"] == "step" {
-                passages.push((string(one, "address"), string(next, "address"), depth(next) - depth(one)));
+                passages.push((string(one, "address"), string(next, "address")));
             }
         }
         passages
