@@ -65,6 +65,7 @@ pub fn getpid() -> u32 {
 }
 
 /// The soft limit of `resource`, one of `libc::RLIMIT_*` (`prlimit(2)`); `u64::MAX` where there is none.
+#[must_use]
 pub fn soft_limit(resource: u32) -> u64 {
     let mut limit = [u64::MAX; 2];
     // SAFETY: prlimit64 writes a struct of two u64 into `limit`.

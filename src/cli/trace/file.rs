@@ -56,7 +56,7 @@ impl Output {
         fs::rename(&provisional, path).map_err(|error| {
             let kept = provisional.display();
             Failure::new(OVERSTEP_FAILED, format_args!("cannot replace `{}`: {error}", path.display()))
-                .next(&format!("the trace is in `{kept}`: overstep list {kept}"))
+                .next(format!("the trace is in `{kept}`: overstep list {kept}"))
         })
     }
 }
