@@ -84,7 +84,7 @@ fn a_file_grows_under_its_writer_and_is_cut_to_size() {
     buffer.counters().entered.fetch_add(7, Ordering::Relaxed);
     let mut writer = ThreadWriter::new();
     writer.begin_call(&buffer, THREAD, 1, 0, &Registers::default()).expect("room");
-    let steps = 3_000_000;
+    let steps = 6_000_000;
     for n in 0..steps {
         writer.step(&buffer, &plain(n * 4, n * 4 + 4)).expect("room");
     }
